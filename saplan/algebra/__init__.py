@@ -1,0 +1,11 @@
+"""What an attribute is: blocks with their algebra, and their product."""
+
+from saplan.algebra.base import Block
+from saplan.algebra.categorical import Categorical
+from saplan.algebra.cyclic import Cyclic
+from saplan.algebra.integer import Integer
+from saplan.algebra.natural import Natural
+from saplan.algebra.product import Delta, Product, Rho
+from saplan.algebra.real import Real
+
+__all__ = ["Block", "Categorical", "Cyclic", "Delta", "Integer", "Natural", "Product", "Real", "Rho"]

@@ -1,0 +1,139 @@
+"""The law that every attribute block obeys.
+
+A block is the algebra of one attribute. Its elements and its changes ("deltas") are both float32 scalars, and every
+method below is elementwise over arrays of any shape, so that one block serves one number or a batch of a million.
+Nothing downstream asks which block it has.
+"""
+
+import abc
+
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
+
+from saplan.errors import InputError
+
+EXACT = 2.0**24
+"""float32 holds every integer up to this one; larger counts are refused."""
+
+Values = Float[Array, "..."]
+Features = Float[Array, "... features"]
+
+
+class Block(abc.ABC):
+    """One attribute's algebra: a group, a monoid (ℕ) or, for categories, a groupoid of (from, to) pairs.
+
+    The order of composition is explicit: `compose(a, d)` is "d applied to a" and `then(d, e)` is "d first, e second",
+    so that a non-abelian block fits this interface unchanged.
+    """
+
+    symbol: str
+    """How people write the algebra: ℕ, ℤ, ℤ/3, ℝ, ..."""
+    width: int
+    """Number of features of `encode`."""
+    delta_width: int
+    """Number of features of `encode_delta`."""
+    embed_width: int
+    """Number of coordinates of `embed`, the output space of a regressor."""
+    bins: int
+    """Number of cells that `bin` distinguishes."""
+    identity: float = 0.0
+    """The delta that changes nothing."""
+    ordered: bool = True
+    """Whether `>=` and tolerances mean anything."""
+    tolerance: float = 0.0
+    """How far from a wished value still counts as that value, unless a goal says otherwise."""
+
+    @abc.abstractmethod
+    def compose(self, a: Values, d: Values) -> Values:
+        """The element reached from `a` by the change `d`. It may lie outside the space: ask `contains`."""
+
+    @abc.abstractmethod
+    def difference(self, b: Values, a: Values) -> Values:
+        """The change that leads from `a` to `b`: `compose(a, difference(b, a)) == b`."""
+
+    @abc.abstractmethod
+    def then(self, d: Values, e: Values) -> Values:
+        """The change that does `d` first and `e` second."""
+
+    @abc.abstractmethod
+    def inverse(self, d: Values) -> Values:
+        """The change that undoes `d`."""
+
+    @abc.abstractmethod
+    def contains(self, a: Values) -> Bool[Array, "..."]:
+        """Whether `a` is an element of the space."""
+
+    @abc.abstractmethod
+    def encode(self, a: Values) -> Features:
+        """Features of an element for a network."""
+
+    @abc.abstractmethod
+    def encode_delta(self, d: Values) -> Features:
+        """Features of a change for a network."""
+
+    @abc.abstractmethod
+    def bin(self, a: Values) -> Int[Array, "..."]:
+        """The cell of `a` for marginal counts, in 0..bins-1; the outermost cells collect what lies beyond."""
+
+    @abc.abstractmethod
+    def embed(self, a: Values) -> Features:
+        """The regressor output that means exactly `a`: `decode(embed(a)) == a`."""
+
+    @abc.abstractmethod
+    def decode(self, y: Features) -> Values:
+        """The element nearest to a regressor's output (the paper rounds up; nearest is meant)."""
+
+    @abc.abstractmethod
+    def regression_loss(self, y: Features, a: Values) -> Values:
+        """The loss of a regressor's output `y` where `a` is true, in the block's own geometry."""
+
+    @abc.abstractmethod
+    def parse(self, text: str) -> float:
+        """The element a person wrote; `InputError` if it is none."""
+
+    @abc.abstractmethod
+    def format(self, a: float) -> str:
+        """The element as a person writes it."""
+
+    @abc.abstractmethod
+    def format_delta(self, d: float) -> str:
+        """The change as a person writes it."""
+
+    def snap(self, d: Values) -> Values:
+        """The canonical representative of the changes that count as the same change as `d`."""
+        return d
+
+    def close(self, a: Values, b: Values) -> Bool[Array, "..."]:
+        """Whether two elements count as the same: exactly for discrete blocks, within `tolerance` on ℝ."""
+        return a == b
+
+
+def features(*columns: ArrayLike) -> Features:
+    """Stacks elementwise features along a new last axis, as float32."""
+    return jnp.stack([jnp.asarray(c, jnp.float32) for c in columns], axis=-1)
+
+
+def signed_log(x: Values) -> Values:
+    """A feature that stays of order one for any count: 0 at 0, ±1 at ±15."""
+    return jnp.sign(x) * jnp.log2(1 + jnp.abs(x)) / 4
+
+
+def parse_number(text: str) -> float:
+    """A finite number, or `InputError`."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"{text!r} is not a number") from None
+    if value != value or value in (float("inf"), float("-inf")):
+        raise InputError(f"{text!r} is not a finite number")
+    return value
+
+
+def parse_whole(text: str) -> float:
+    """A whole number that float32 holds exactly, or `InputError`."""
+    value = parse_number(text)
+    if value != int(value):
+        raise InputError(f"{text!r} is not a whole number")
+    if abs(value) > EXACT:
+        raise InputError(f"{text!r} is beyond 2^24, the largest exact count")
+    return value

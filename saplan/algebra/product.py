@@ -1,0 +1,201 @@
+"""The product 𝓡 = G_1 × ... × G_K of named blocks: the space that ρ lives in."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from saplan.algebra.base import Block, Features
+from saplan.errors import InputError, unknown_name
+
+Rho = Float[Array, "... K"]
+"""ρ, or a batch of them: one float32 per attribute."""
+Delta = Float[Array, "... K"]
+"""δρ, or a batch of them."""
+
+
+@final
+@dataclass(frozen=True)
+class Product:
+    """Named coordinates, each with its block. Every law holds coordinate by coordinate.
+
+    Neighbouring coordinates of the same block are computed together, which is what keeps this fast.
+    """
+
+    names: tuple[str, ...]
+    blocks: tuple[Block, ...]
+
+    def __post_init__(self) -> None:
+        if not self.names or len(self.names) != len(self.blocks):
+            raise InputError(f"a product needs one name per block, got {len(self.names)} and {len(self.blocks)}")
+        if len(set(self.names)) != len(self.names):
+            raise InputError(f"attribute names must differ, got {', '.join(self.names)}")
+        for name in self.names:
+            if not name.replace("_", "a").replace("-", "a").isalnum():
+                raise InputError(f"attribute name {name!r}: use letters, digits, '_' and '-'")
+
+    @classmethod
+    def of(cls, **blocks: Block) -> "Product":
+        """`Product.of(red=Natural(), switch=Cyclic(3))`."""
+        return cls(tuple(blocks), tuple(blocks.values()))
+
+    @property
+    def size(self) -> int:
+        """K, the number of attributes."""
+        return len(self.names)
+
+    @cached_property
+    def runs(self) -> tuple[tuple[int, int, Block], ...]:
+        """Maximal stretches (start, stop, block) of equal neighbours."""
+        runs: list[tuple[int, int, Block]] = []
+        for k, block in enumerate(self.blocks):
+            if runs and runs[-1][2] == block:
+                runs[-1] = (runs[-1][0], k + 1, block)
+            else:
+                runs.append((k, k + 1, block))
+        return tuple(runs)
+
+    def index(self, name: str) -> int:
+        """The coordinate of a name; `InputError` with the nearest name if there is none."""
+        if name not in self.names:
+            raise unknown_name("attribute", name, self.names)
+        return self.names.index(name)
+
+    def _elementwise(self, method: Callable[..., Array], *operands: Rho) -> Array:
+        return jnp.concatenate(
+            [method(block, *(x[..., i:j] for x in operands)) for i, j, block in self.runs], axis=-1
+        )
+
+    def _features(self, method: Callable[[Block, Array], Array], operand: Rho) -> Features:
+        parts = [method(block, operand[..., i:j]) for i, j, block in self.runs]
+        return jnp.concatenate([p.reshape(*p.shape[:-2], p.shape[-2] * p.shape[-1]) for p in parts], axis=-1)
+
+    def compose(self, a: Rho, d: Delta) -> Rho:
+        """ρ + δρ. It may lie outside the space: ask `contains`."""
+        return self._elementwise(lambda block, x, y: block.compose(x, y), a, d)
+
+    def difference(self, b: Rho, a: Rho) -> Delta:
+        """The change from `a` to `b`."""
+        return self._elementwise(lambda block, x, y: block.difference(x, y), b, a)
+
+    def then(self, d: Delta, e: Delta) -> Delta:
+        """`d` first, `e` second."""
+        return self._elementwise(lambda block, x, y: block.then(x, y), d, e)
+
+    def inverse(self, d: Delta) -> Delta:
+        """The change that undoes `d`."""
+        return self._elementwise(lambda block, x: block.inverse(x), d)
+
+    def snap(self, d: Delta) -> Delta:
+        """The canonical representative of the changes that count as the same as `d`."""
+        return self._elementwise(lambda block, x: block.snap(x), d)
+
+    @property
+    def identity(self) -> Delta:
+        """The change that changes nothing."""
+        return jnp.array([block.identity for block in self.blocks], jnp.float32)
+
+    def contains(self, a: Rho) -> Bool[Array, "..."]:
+        """Whether every coordinate lies in its block."""
+        return jnp.all(self._elementwise(lambda block, x: block.contains(x), a), axis=-1)
+
+    def close(self, a: Rho, b: Rho) -> Bool[Array, "..."]:
+        """Whether every coordinate counts as the same."""
+        return jnp.all(self._elementwise(lambda block, x, y: block.close(x, y), a, b), axis=-1)
+
+    def same_change(self, d: Delta, e: Delta) -> Bool[Array, "..."]:
+        """Whether two changes count as the same one."""
+        return jnp.all(self.snap(d) == self.snap(e), axis=-1)
+
+    def bin(self, a: Rho) -> Int[Array, "... K"]:
+        """The cell of every coordinate for marginal counts."""
+        return self._elementwise(lambda block, x: block.bin(x), a)
+
+    @property
+    def bins(self) -> tuple[int, ...]:
+        """Number of cells per coordinate."""
+        return tuple(block.bins for block in self.blocks)
+
+    @property
+    def width(self) -> int:
+        """Number of features of `encode`."""
+        return sum(block.width for block in self.blocks)
+
+    @property
+    def delta_width(self) -> int:
+        """Number of features of `encode_delta`."""
+        return sum(block.delta_width for block in self.blocks)
+
+    @property
+    def embed_width(self) -> int:
+        """Number of coordinates of `embed`."""
+        return sum(block.embed_width for block in self.blocks)
+
+    def encode(self, a: Rho) -> Features:
+        """Features of ρ for a network."""
+        return self._features(lambda block, x: block.encode(x), a)
+
+    def encode_delta(self, d: Delta) -> Features:
+        """Features of δρ for a network."""
+        return self._features(lambda block, x: block.encode_delta(x), d)
+
+    def embed(self, a: Rho) -> Features:
+        """The regressor output that means exactly `a`."""
+        return self._features(lambda block, x: block.embed(x), a)
+
+    def _embedded(self, y: Features) -> Iterator[tuple[int, Block, Features]]:
+        start = 0
+        for k, block in enumerate(self.blocks):
+            yield k, block, y[..., start : start + block.embed_width]
+            start += block.embed_width
+
+    def decode(self, y: Features) -> Rho:
+        """The element nearest to a regressor's output."""
+        return jnp.stack([block.decode(part) for _, block, part in self._embedded(y)], axis=-1)
+
+    def regression_loss(self, y: Features, a: Rho) -> Float[Array, "..."]:
+        """The sum of the blocks' losses, each in its own geometry."""
+        return sum(
+            (block.regression_loss(part, a[..., k]) for k, block, part in self._embedded(y)),
+            start=jnp.zeros(a.shape[:-1]),
+        )
+
+    def parse(self, text: str) -> tuple[float, ...]:
+        """A whole element: every attribute given once as `name=value`. (Goals may be partial: see `saplan.goals`.)"""
+        values: dict[int, float] = {}
+        for token in text.replace(",", " ").split():
+            name, sign, value = token.partition("=")
+            if not sign:
+                raise InputError(f"{token!r}: write attributes as name=value")
+            k = self.index(name)
+            if k in values:
+                raise InputError(f"attribute {name!r} is given twice")
+            try:
+                values[k] = self.blocks[k].parse(value)
+            except InputError as error:
+                raise InputError(f"{name}: {error}") from None
+        missing = [name for k, name in enumerate(self.names) if k not in values]
+        if missing:
+            raise InputError(f"missing attributes: {', '.join(missing)}")
+        return tuple(values[k] for k in range(self.size))
+
+    def format(self, a: Rho) -> str:
+        """`red=2 blue=1 switch=0`."""
+        return " ".join(
+            f"{name}={block.format(float(x))}" for name, block, x in zip(self.names, self.blocks, a, strict=True)
+        )
+
+    def format_delta(self, d: Delta) -> str:
+        """Only what changes: `red-1 held_red+1`; `nothing` for the identity."""
+        changed = [
+            f"{name} {block.format_delta(float(x))}"
+            for name, block, x in zip(self.names, self.blocks, d, strict=True)
+            if float(x) != block.identity
+        ]
+        return ", ".join(changed) or "nothing"
+
+    def __str__(self) -> str:
+        return " × ".join(f"{name}∈{block.symbol}" for name, block in zip(self.names, self.blocks, strict=True))

@@ -1,0 +1,111 @@
+"""ℝ: quantities, with the resolution at which they are told apart."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+from saplan.algebra.base import Block, Features, Values, features, parse_number
+from saplan.errors import InputError
+
+PERIODS = (2.0, 4.0, 8.0, 16.0)
+"""Wavelengths of the features of a real, in resolutions: fine enough for an edge, coarse enough for a place."""
+
+
+@final
+@dataclass(frozen=True)
+class Real(Block):
+    """ℝ, optionally bounded. Two values within half a `resolution` count as the same.
+
+    Changes are the same change when they fall into the same cell of width `resolution` centred on its multiples.
+    """
+
+    resolution: float = 1.0
+    low: float = -math.inf
+    high: float = math.inf
+    max_bins: int = 64
+    symbol: ClassVar[str] = "ℝ"
+    width: ClassVar[int] = 2 + 2 * len(PERIODS)
+    delta_width: ClassVar[int] = 4
+    embed_width: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if not (self.resolution > 0 and math.isfinite(self.resolution)):
+            raise InputError(f"ℝ needs a finite resolution above 0, got {self.resolution}")
+        if not self.low < self.high:
+            raise InputError(f"ℝ needs low < high, got [{self.low}, {self.high}]")
+
+    @property
+    def tolerance(self) -> float:  # type: ignore[override]
+        return self.resolution / 2
+
+    @property
+    def bounded(self) -> bool:
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+    @property
+    def bins(self) -> int:  # type: ignore[override]
+        if not self.bounded:
+            return self.max_bins
+        return min(self.max_bins, max(1, math.ceil((self.high - self.low) / self.resolution)))
+
+    def compose(self, a: Values, d: Values) -> Values:
+        return a + d
+
+    def difference(self, b: Values, a: Values) -> Values:
+        return b - a
+
+    def then(self, d: Values, e: Values) -> Values:
+        return d + e
+
+    def inverse(self, d: Values) -> Values:
+        return -d
+
+    def contains(self, a: Values) -> Bool[Array, "..."]:
+        return (a >= self.low) & (a <= self.high) & jnp.isfinite(a)
+
+    def encode(self, a: Values) -> Features:
+        steps = a / self.resolution
+        waves = [wave(2 * jnp.pi * steps / period) for period in PERIODS for wave in (jnp.cos, jnp.sin)]
+        return features(jnp.clip(steps / 16, -4, 4), jnp.arcsinh(steps) / 4, *waves)
+
+    def encode_delta(self, d: Values) -> Features:
+        steps = d / self.resolution
+        return features(steps > 0.5, steps < -0.5, jnp.abs(steps) > 1.5, jnp.clip(steps, -8, 8) / 2)
+
+    def bin(self, a: Values) -> Int[Array, "..."]:
+        if self.bounded:
+            cell = (a - self.low) * (self.bins / (self.high - self.low))
+        else:
+            cell = a / self.resolution + self.bins // 2
+        return jnp.clip(jnp.floor(cell), 0, self.bins - 1).astype(jnp.int32)
+
+    def snap(self, d: Values) -> Values:
+        return jnp.floor(d / self.resolution + 0.5) * self.resolution
+
+    def close(self, a: Values, b: Values) -> Bool[Array, "..."]:
+        # A hair more than half a resolution, so that float32 rounding does not decide at the rim.
+        return jnp.abs(a - b) <= self.tolerance * (1 + 1e-5)
+
+    def embed(self, a: Values) -> Features:
+        return a[..., None]
+
+    def decode(self, y: Features) -> Values:
+        return jnp.clip(y[..., 0], self.low, self.high)
+
+    def regression_loss(self, y: Features, a: Values) -> Values:
+        return (y[..., 0] - a) ** 2
+
+    def parse(self, text: str) -> float:
+        value = parse_number(text)
+        if not self.low <= value <= self.high:
+            raise InputError(f"{text!r} is outside [{self.low:g}, {self.high:g}]")
+        return value
+
+    def format(self, a: float) -> str:
+        return f"{a:.2f}"
+
+    def format_delta(self, d: float) -> str:
+        return f"{d:+.2f}"

@@ -1,0 +1,22 @@
+"""Markov environments with a map f from state to attributes."""
+
+from typing import Any
+
+from saplan.errors import unknown_name
+from saplan.games.base import Game, task_set
+from saplan.games.exchange import Exchange
+from saplan.games.mining import Mining
+from saplan.games.switches import Switches
+
+GAMES: dict[str, type[Game[Any]]] = {"switches": Switches, "exchange": Exchange, "mining": Mining}
+"""The games by the name the command line uses."""
+
+
+def make_game(name: str, **rules: Any) -> Game[Any]:
+    """A game by name, with its default rules unless others are given."""
+    if name not in GAMES:
+        raise unknown_name("game", name, GAMES)
+    return GAMES[name](**rules)
+
+
+__all__ = ["GAMES", "Exchange", "Game", "Mining", "Switches", "make_game", "task_set"]

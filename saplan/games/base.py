@@ -1,0 +1,83 @@
+"""The protocol of a game: a Markov environment (𝓢, 𝓐, P) with a map f from states to attributes."""
+
+import abc
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
+
+from saplan.algebra import Product
+from saplan.goals import Goal
+
+State = TypeVar("State", bound=eqx.Module)
+Words = Int16[Array, "slots"]
+"""A bag of words: indices into a vocabulary, absent slots pointing at the padding word 0."""
+
+
+class Game(abc.ABC, Generic[State]):
+    """Pure functions of arrays, written for one game: `jax.vmap` them at the edge.
+
+    The rules' numbers are fields of a frozen dataclass, so a game is hashable and static under `jax.jit`.
+    """
+
+    name: str
+    """What the command line calls it."""
+    actions: tuple[str, ...]
+    slots: int
+    """Words per observation."""
+    vocabulary: int
+    """Number of distinct words, the padding word included."""
+    credit: str
+    """How far R_exp is credited: to the end of the "attempt" or of the "game" (paper, appendix)."""
+    alphas: tuple[float, float]
+    """α_1 (surprise of the edge detector) and α_2 (rare attribute values) of R_exp (paper, appendix)."""
+
+    @property
+    @abc.abstractmethod
+    def space(self) -> Product:
+        """𝓡, the attribute space."""
+
+    @abc.abstractmethod
+    def reset(self, key: PRNGKeyArray) -> State:
+        """A fresh map."""
+
+    @abc.abstractmethod
+    def step(self, key: PRNGKeyArray, state: State, action: Int[Array, ""]) -> State:
+        """One action."""
+
+    @abc.abstractmethod
+    def observe(self, state: State) -> Words:
+        """What the agent sees."""
+
+    @abc.abstractmethod
+    def attributes(self, state: State) -> Float[Array, "K"]:
+        """f: the attributes ρ of a state."""
+
+    @abc.abstractmethod
+    def over(self, state: State) -> Bool[Array, ""]:
+        """Whether no change of ρ is possible any more."""
+
+    @abc.abstractmethod
+    def tasks(self, key: PRNGKeyArray) -> tuple[State, Goal]:
+        """A test task: a fresh map and a goal that can be asked of it."""
+
+    @abc.abstractmethod
+    def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        """δ𝓡: every possible change of ρ as (words, δρ), a real change by its mean."""
+
+    @abc.abstractmethod
+    def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
+        """The true probability, by the rules, that `delta` can be made at ρ: what the edge detector should say."""
+
+
+def task_set(game: Game[Any], count: int, seed: int) -> tuple[Any, Goal]:
+    """`count` fixed tasks of a game, batched: the same for every method that is asked for this seed."""
+    return _draw_tasks(game.tasks, jax.random.split(jax.random.key(seed), count))
+
+
+@eqx.filter_jit
+def _draw_tasks(tasks: Callable[[PRNGKeyArray], tuple[Any, Goal]], keys: PRNGKeyArray) -> tuple[Any, Goal]:
+    # In turn and not all at once: a task may need a search over its own attribute graph.
+    return jax.lax.map(tasks, keys, batch_size=64)

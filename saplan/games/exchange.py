@@ -1,0 +1,205 @@
+"""Exchange: objects can be traded for others at a loss, anywhere (the paper's exchangeable environment)."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
+
+from saplan.algebra import Natural, Product
+from saplan.errors import InputError
+from saplan.games.base import Game, Words
+from saplan.games.grid import INTERACT, MOVES, NOWHERE, Map, MapRules, Places, draw_map, move, vocabulary, words
+from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
+from saplan.games.switches import check_counts, count_by_kind, pick_deltas, scatter_objects
+from saplan.goals import Goal, exactly
+
+Rates = tuple[tuple[int, ...], ...]
+GIVES: Rates = ((0, 2, 3), (3, 0, 2), (2, 3, 0))
+"""e_ij: how many of kind i a trade i→j takes."""
+TAKES: Rates = ((0, 1, 2), (2, 0, 1), (1, 2, 0))
+"""f_ij: how many of kind j it gives."""
+
+
+class ExchangeState(eqx.Module):
+    """`objects` holds the places of all objects, kind by kind; a picked or absent one is NOWHERE."""
+
+    ground: Map
+    objects: Places
+    held: Int16[Array, "q"]
+
+
+@final
+@dataclass(frozen=True)
+class Exchange(Game[ExchangeState]):
+    """Objects of q kinds; six trades, possible anywhere.
+
+    - `interact` on an object picks it up. `trade i→j` takes e_ij held objects of kind i and gives f_ij of kind j,
+      if that many are held; e_ij > f_ij for all pairs.
+    - 𝓡 = ℕ^q (on the map) × ℕ^q (held).
+    - Admissible δρ: for every kind j, one less on the map and one more held; for every pair i ≠ j, held_i - e_ij and
+      held_j + f_ij. That is q + q(q-1) changes.
+    - A game in which no change is left is over.
+    - A task: hold exactly (n_1..n_q). Its distance (length of the shortest attribute path) is uniform over the distances
+      that the map allows, up to `farthest`; the goal is uniform among those at that distance.
+    """
+
+    kinds: int = 3
+    fewest: int = 1
+    most: int = 8
+    gives: Rates = GIVES
+    takes: Rates = TAKES
+    farthest: int = 30
+    """Greatest distance of a task."""
+    maps: MapRules = field(default_factory=MapRules)
+
+    name: ClassVar[str] = "exchange"
+    credit: ClassVar[str] = "game"
+    alphas: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        check_counts(self.kinds, self.fewest, self.most, extra=0)
+        for rates in (self.gives, self.takes):
+            if len(rates) != self.kinds or any(len(row) != self.kinds for row in rates):
+                raise InputError(f"exchange rates must be {self.kinds} × {self.kinds} tables")
+        if any(not self.gives[i][j] > self.takes[i][j] >= 1 for i, j in self.pairs):
+            raise InputError("every trade must take more than it gives, and give at least one")
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The trades i→j in the order of their actions."""
+        return tuple((i, j) for i in range(self.kinds) for j in range(self.kinds) if i != j)
+
+    @property
+    def actions(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (*MOVES, "interact", *(f"trade {COLOURS[i]}→{COLOURS[j]}" for i, j in self.pairs))
+
+    @property
+    def slots(self) -> int:  # type: ignore[override]
+        return 4 + self.maps.max_walls + self.kinds * self.most
+
+    @property
+    def vocabulary(self) -> int:  # type: ignore[override]
+        return vocabulary(self.kinds)
+
+    @property
+    def space(self) -> Product:
+        names = COLOURS[: self.kinds]
+        return Product((*(f"map_{name}" for name in names), *names), (Natural(),) * (2 * self.kinds))
+
+    @property
+    def object_kinds(self) -> Int[Array, "objects"]:
+        """The kind of every object slot, from 0."""
+        return jnp.repeat(jnp.arange(self.kinds), self.most)
+
+    @property
+    def trade_changes(self) -> tuple[tuple[int, ...], ...]:
+        """What every trade does to the held objects."""
+        return tuple(
+            tuple(-self.gives[i][j] * (k == i) + self.takes[i][j] * (k == j) for k in range(self.kinds))
+            for i, j in self.pairs
+        )
+
+    def reset(self, key: PRNGKeyArray) -> ExchangeState:
+        map_key, count_key = jax.random.split(key)
+        ground, places = draw_map(self.maps, map_key, self.kinds * self.most)
+        objects = scatter_objects(count_key, places, self.kinds, self.fewest, self.most)
+        return ExchangeState(ground, objects, jnp.zeros(self.kinds, jnp.int16))
+
+    def step(self, key: PRNGKeyArray, state: ExchangeState, action: Int[Array, ""]) -> ExchangeState:
+        ground = move(state.ground, action)
+        picked = (action == INTERACT) & (state.objects == ground.agent)
+        held = state.held + count_by_kind(picked, self.kinds)
+        changes = jnp.array(self.trade_changes, jnp.int16)
+        # A one-hot sum instead of an indexed read: it vectorises, and moves trade nothing.
+        chosen = jnp.arange(len(self.pairs)) == action - (INTERACT + 1)
+        traded = held + jnp.sum(changes * chosen[:, None], axis=0, dtype=jnp.int16)
+        return ExchangeState(
+            ground=ground,
+            objects=jnp.where(picked, NOWHERE, state.objects).astype(jnp.int16),
+            held=jnp.where(jnp.all(traded >= 0), traded, held),
+        )
+
+    def observe(self, state: ExchangeState) -> Words:
+        return words(state.ground, 1 + self.object_kinds, state.objects)
+
+    def attributes(self, state: ExchangeState) -> Float[Array, "K"]:
+        on_map = count_by_kind(state.objects != NOWHERE, self.kinds)
+        return jnp.concatenate([on_map, state.held]).astype(jnp.float32)
+
+    def over(self, state: ExchangeState) -> Bool[Array, ""]:
+        after = state.held + jnp.array(self.trade_changes, jnp.int16)
+        return jnp.all(state.objects == NOWHERE) & ~jnp.any(jnp.all(after >= 0, axis=1))
+
+    def tasks(self, key: PRNGKeyArray) -> tuple[ExchangeState, Goal]:
+        state_key, distance_key, goal_key = jax.random.split(key, 3)
+        state = self.reset(state_key)
+        distance = self.goal_distances(self.attributes(state)[: self.kinds].astype(jnp.int32))
+        flat = distance.reshape(-1)
+        lengths = jnp.arange(1, self.farthest + 1)
+        possible = jnp.any(flat[:, None] == lengths, axis=0)
+        length = jax.random.categorical(distance_key, jnp.where(possible, 0.0, -jnp.inf)) + 1
+        index = jax.random.categorical(goal_key, jnp.where(flat == length, 0.0, -jnp.inf))
+        held = jnp.stack(jnp.unravel_index(index, distance.shape)).astype(jnp.float32)
+        value = jnp.concatenate([jnp.zeros(self.kinds), held])
+        return state, exactly(value, 0.0, jnp.arange(2 * self.kinds) >= self.kinds)
+
+    @property
+    def goal_side(self) -> int:
+        """One more than the most objects of one kind that a goal may ask for."""
+        return 2 * self.most + 1
+
+    def goal_distances(self, offers: Int[Array, "q"]) -> Int[Array, "..."]:
+        """The length of the shortest attribute path from nothing held to every held vector; -1 where there is none.
+
+        Picking never hurts a later trade, so some shortest path picks first; R_t, what t trades after the picks can
+        reach, then follows from R_{t-1}. A trade path needs as many picks as its trades lose, so that |p| + t is least
+        at the least t only if every trade loses equally much; in general the least |p| + t over t is taken.
+        """
+        side, q = self.goal_side, self.kinds
+        grid = jnp.indices((side,) * q)
+        picks = jnp.all(grid <= offers.reshape(-1, *(1,) * q), axis=0)
+        cost = jnp.where(picks, jnp.sum(grid, axis=0), UNREACHED)
+
+        def trade_once(cost: Array) -> Array:
+            best = cost
+            for change in self.trade_changes:
+                best = jnp.minimum(best, _shift(cost, change) + 1)
+            return best
+
+        _, cost = jax.lax.while_loop(
+            lambda pair: jnp.any(pair[0] != pair[1]), lambda pair: (pair[1], trade_once(pair[1])), (cost + 1, cost)
+        )
+        return jnp.where((cost < UNREACHED) & (cost > 0), cost, -1)
+
+    def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        trades = tuple(
+            (f"trade {COLOURS[i]}→{COLOURS[j]}", (0.0,) * self.kinds + tuple(float(x) for x in change))
+            for (i, j), change in zip(self.pairs, self.trade_changes, strict=True)
+        )
+        return (*pick_deltas(self.kinds, self.space.size), *trades)
+
+    def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
+        known = jnp.array([d for _, d in self.admissible()])
+        allowed = jnp.all(rho + known >= 0, axis=1)
+        return jnp.any(jnp.all(known == delta, axis=1) & allowed).astype(jnp.float32)
+
+    def scene(self, state: ExchangeState) -> Scene:
+        """The state as people see it."""
+        things = [
+            (place, Thing(0, 0, "object", COLOURS[slot // self.most])) for slot, place in enumerate(state.objects.tolist())
+        ]
+        held = tuple((COLOURS[k], COLOURS[k], str(int(n))) for k, n in enumerate(state.held))
+        return ground_scene(state.ground, things, held)
+
+
+UNREACHED = 1 << 20
+
+
+def _shift(cost: Array, change: tuple[int, ...]) -> Array:
+    """cost[n - change] at every n, UNREACHED where that lies outside."""
+    padded = jnp.pad(cost, [(max(c, 0), max(-c, 0)) for c in change], constant_values=UNREACHED)
+    window = tuple(slice(max(-c, 0), max(-c, 0) + side) for c, side in zip(change, cost.shape, strict=True))
+    return padded[window]

@@ -1,0 +1,186 @@
+"""Mining: real quantities that must stay inside a set (the paper's constrained environment)."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
+
+from saplan.algebra import Natural, Product, Real
+from saplan.errors import InputError
+from saplan.games.base import Game, Words
+from saplan.games.grid import INTERACT, MOVES, Map, MapRules, Places, draw_map, move, vocabulary, words
+from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
+from saplan.goals import Goal, exactly
+
+CANDIDATES = 64
+"""Points drawn at once when one inside a set is wanted; all of them missing has a probability below 1e-9."""
+
+
+class MiningState(eqx.Module):
+    """`places` holds the deposits mineral by mineral, then the store, then one dump yard per mineral.
+
+    `yields` is what the hammer in hand will bring. It is drawn when the hammer is bought and stays hidden, so that a
+    refused blow cannot be retried into luck.
+    """
+
+    ground: Map
+    places: Places
+    minerals: Float[Array, "q"]
+    hammer: Int16[Array, ""]
+    yields: Float[Array, ""]
+
+
+@final
+@dataclass(frozen=True)
+class Mining(Game[MiningState]):
+    """Two minerals, a single-use hammer, and a set S that the minerals must not leave.
+
+    - `interact` on the store gives a hammer if none is held; on a deposit with a hammer it yields C ~ Uniform(0.5, 1.5)
+      of that mineral and breaks the hammer; on a dump yard it throws away 1.0 of that mineral.
+    - S = {v >= 0 : 2.5 <= |v - (6, 1)| <= 7}. A change that would leave S is refused and changes nothing.
+    - 𝓡 = ℝ^2 (minerals) × ℕ (hammer).
+    - Admissible δρ: hammer + 1; for every mineral j, m_j + C with hammer - 1; for every mineral j, m_j - 1.
+    - The start is uniform in the two feet of the arch, {v in S : v_2 <= 1}.
+    - A task: a point uniform in S, reached when both minerals are within 0.5 of it; the hammer is free.
+    """
+
+    deposits: int = 3
+    """Deposits of each mineral."""
+    yield_low: float = 0.5
+    yield_high: float = 1.5
+    dumps: float = 1.0
+    """How much a dump yard takes."""
+    centre: tuple[float, ...] = (6.0, 1.0)
+    inner: float = 2.5
+    outer: float = 7.0
+    foot: float = 1.0
+    """Greatest start value of the last mineral."""
+    tolerance: float = 0.5
+    """How near a task's goal must be reached."""
+    maps: MapRules = field(default_factory=MapRules)
+
+    name: ClassVar[str] = "mining"
+    actions: ClassVar[tuple[str, ...]] = (*MOVES, "interact")
+    credit: ClassVar[str] = "attempt"
+    alphas: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.minerals <= len(COLOURS):
+            raise InputError(f"the number of minerals q must lie in 1..{len(COLOURS)}, got {self.minerals}")
+        if self.deposits < 1 or self.items > 30:
+            raise InputError(f"{self.deposits} deposits per mineral: need at least 1, and all must fit on the smallest map")
+        if not 0 < self.yield_low <= self.yield_high or not self.dumps > 0:
+            raise InputError("yields and dumps must be positive, with yield_low <= yield_high")
+        if not 0 <= self.inner < self.outer:
+            raise InputError(f"the set S needs 0 <= inner < outer, got {self.inner} and {self.outer}")
+
+    @property
+    def minerals(self) -> int:
+        return len(self.centre)
+
+    @property
+    def items(self) -> int:
+        return self.minerals * self.deposits + 1 + self.minerals
+
+    @property
+    def slots(self) -> int:  # type: ignore[override]
+        return 4 + self.maps.max_walls + self.items
+
+    @property
+    def vocabulary(self) -> int:  # type: ignore[override]
+        return vocabulary(2 * self.minerals + 1)
+
+    @property
+    def space(self) -> Product:
+        blocks = tuple(Real(resolution=1.0, low=0.0, high=c + self.outer) for c in self.centre)
+        return Product((*(f"m{j + 1}" for j in range(self.minerals)), "hammer"), (*blocks, Natural(bins=2)))
+
+    def inside(self, v: Float[Array, "... q"]) -> Bool[Array, "..."]:
+        """Whether amounts of minerals lie in S."""
+        distance = jnp.linalg.norm(v - jnp.array(self.centre), axis=-1)
+        return jnp.all(v >= 0, axis=-1) & (distance >= self.inner) & (distance <= self.outer)
+
+    def _draw_inside(self, key: PRNGKeyArray, highest: Float[Array, "q"]) -> Float[Array, "q"]:
+        """A point uniform in S below `highest`."""
+        points = jax.random.uniform(key, (CANDIDATES, self.minerals)) * highest
+        return points[jnp.argmax(self.inside(points))]
+
+    def reset(self, key: PRNGKeyArray) -> MiningState:
+        map_key, start_key = jax.random.split(key)
+        ground, places = draw_map(self.maps, map_key, self.items)
+        highest = jnp.array([c + self.outer for c in self.centre]).at[-1].set(self.foot)
+        return MiningState(
+            ground=ground,
+            places=places,
+            minerals=self._draw_inside(start_key, highest),
+            hammer=jnp.zeros((), jnp.int16),
+            yields=jnp.zeros(()),
+        )
+
+    def step(self, key: PRNGKeyArray, state: MiningState, action: Int[Array, ""]) -> MiningState:
+        q, d = self.minerals, self.deposits
+        ground = move(state.ground, action)
+        here = (action == INTERACT) & (state.places == ground.agent)
+        digs = jnp.any(here[: q * d].reshape(q, d), axis=1) & (state.hammer > 0)
+        buys = here[q * d] & (state.hammer == 0)
+        drops = here[q * d + 1 :]
+
+        wished = state.minerals + jnp.where(digs, state.yields, 0.0) - jnp.where(drops, self.dumps, 0.0)
+        allowed = self.inside(wished)
+        dug = jnp.any(digs) & allowed
+        fresh = jax.random.uniform(key, (), minval=self.yield_low, maxval=self.yield_high)
+        return MiningState(
+            ground=ground,
+            places=state.places,
+            minerals=jnp.where(allowed, wished, state.minerals),
+            hammer=(state.hammer + buys - dug).astype(jnp.int16),
+            yields=jnp.where(buys, fresh, state.yields),
+        )
+
+    def observe(self, state: MiningState) -> Words:
+        q = self.minerals
+        kinds = jnp.concatenate([jnp.repeat(jnp.arange(q), self.deposits), jnp.arange(q, 2 * q + 1)])
+        return words(state.ground, 1 + kinds, state.places)
+
+    def attributes(self, state: MiningState) -> Float[Array, "K"]:
+        return jnp.concatenate([state.minerals, state.hammer[None].astype(jnp.float32)])
+
+    def over(self, state: MiningState) -> Bool[Array, ""]:
+        return jnp.zeros((), bool)  # without a hammer one can be bought; with one, a refused blow leaves the dumps
+
+    def tasks(self, key: PRNGKeyArray) -> tuple[MiningState, Goal]:
+        state_key, goal_key = jax.random.split(key)
+        target = self._draw_inside(goal_key, jnp.array([c + self.outer for c in self.centre]))
+        value = jnp.concatenate([target, jnp.zeros(1)])
+        return self.reset(state_key), exactly(value, self.tolerance, jnp.arange(self.space.size) < self.minerals)
+
+    def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        q = self.minerals
+        unit = lambda j: tuple(float(k == j) for k in range(q))  # noqa: E731
+        mean = (self.yield_low + self.yield_high) / 2
+        buy = ("buy a hammer", (*(0.0,) * q, 1.0))
+        digs = ((f"mine m{j + 1}", (*(mean * x for x in unit(j)), -1.0)) for j in range(q))
+        drops = ((f"dump m{j + 1}", (*(-self.dumps * x for x in unit(j)), 0.0)) for j in range(q))
+        return (buy, *digs, *drops)
+
+    def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
+        q, space = self.minerals, self.space
+        known = jnp.array([d for _, d in self.admissible()])
+        yields = jnp.linspace(self.yield_low, self.yield_high, 65)
+        digs = rho[:q] + jnp.eye(q)[:, None, :] * yields[:, None]
+        may_dig = jnp.mean(self.inside(digs), axis=1) * (rho[q] >= 1)
+        may_drop = self.inside(rho[:q] - jnp.eye(q) * self.dumps).astype(jnp.float32)
+        possible = jnp.concatenate([(rho[q:] == 0).astype(jnp.float32), may_dig, may_drop])
+        return jnp.max(possible * space.same_change(known, delta))
+
+    def scene(self, state: MiningState) -> Scene:
+        """The state as people see it."""
+        q, d = self.minerals, self.deposits
+        shapes = [Thing(0, 0, "deposit", COLOURS[j]) for j in range(q) for _ in range(d)]
+        shapes += [Thing(0, 0, "store", "grey")] + [Thing(0, 0, "dump", COLOURS[j]) for j in range(q)]
+        things = list(zip(state.places.tolist(), shapes, strict=True))
+        amounts = tuple((f"m{j + 1}", COLOURS[j], f"{float(x):.2f}") for j, x in enumerate(state.minerals))
+        return ground_scene(state.ground, things, (*amounts, ("hammer", "grey", str(int(state.hammer)))))

@@ -1,0 +1,49 @@
+"""What there is to see in one state, for people: the pictures and the terminal draw from this and nothing else."""
+
+from dataclasses import dataclass, replace
+
+from saplan.games.grid import NOWHERE, PITCH, Map
+
+COLOURS = ("red", "green", "blue", "yellow", "purple", "cyan")
+"""Names of kinds, in order; also the colours they are drawn in."""
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Something on the map."""
+
+    row: int
+    column: int
+    shape: str
+    """One of `object`, `switch`, `deposit`, `store`, `dump`."""
+    colour: str
+    """One of `COLOURS`, or `grey`."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A map with its things, the agent, and the strip below it that says what the agent holds."""
+
+    height: int
+    width: int
+    walls: frozenset[tuple[int, int]]
+    agent: tuple[int, int]
+    things: tuple[Thing, ...]
+    inventory: tuple[tuple[str, str, str], ...]
+    """(label, colour, value) from left to right."""
+
+
+def ground_scene(
+    ground: Map, things: list[tuple[int, Thing]], inventory: tuple[tuple[str, str, str], ...]
+) -> Scene:
+    """Puts things at their places; those that are nowhere are left out."""
+    cell = lambda place: (place // PITCH, place % PITCH)  # noqa: E731
+    placed = [replace(thing, row=cell(p)[0], column=cell(p)[1]) for p, thing in things if p != NOWHERE]
+    return Scene(
+        height=int(ground.height),
+        width=int(ground.width),
+        walls=frozenset(cell(place) for place in ground.walls.tolist() if place != NOWHERE),
+        agent=cell(int(ground.agent)),
+        things=tuple(placed),
+        inventory=inventory,
+    )
