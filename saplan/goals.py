@@ -9,9 +9,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from saplan.algebra import Block, Product, Rho
+from saplan.algebra.base import parse_number
 from saplan.errors import InputError
 
 Bound = Float[Array, "... K"] | Float[np.ndarray, "... K"]
+HAIR = 1 + 1e-5
+"""A tolerance is stretched by this much, so that float32 rounding does not decide at the rim."""
 
 
 class Goal(eqx.Module):
@@ -28,49 +31,48 @@ class Goal(eqx.Module):
     def centre(self) -> Bound:
         """The middle of every interval that has one; its finite end, or 0, where it has none."""
         low, high = np.asarray(self.low), np.asarray(self.high)
-        middle = np.where(np.isfinite(low) & np.isfinite(high), (low + high) / 2, 0)
-        ends = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0))
-        return np.where(np.isfinite(low) & np.isfinite(high), middle, ends).astype(np.float32)
+        left = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0))
+        right = np.where(np.isfinite(high), high, left)
+        return ((left + right) / 2).astype(np.float32)
 
 
 def exactly(value: Rho, tolerance: Rho | float, asked: Bool[Array, "... K"]) -> Goal:
     """The goal "value, give or take the tolerance, where `asked`; anything elsewhere"."""
-    # A hair of slack, so that float32 rounding does not decide at the rim.
-    slack = jnp.asarray(tolerance) * (1 + 1e-5)
+    slack = jnp.asarray(tolerance) * HAIR
     return Goal(jnp.where(asked, value - slack, -jnp.inf), jnp.where(asked, value + slack, jnp.inf))
 
 
-CONDITION = re.compile(r"(?P<name>[\w-]+?)\s*(?P<sign>>=|<=|=|≥|≤)\s*(?P<value>[^\s±,]+?)(?:(?:±|\+-)(?P<tolerance>[^\s,]+))?")
+CONDITION = re.compile(
+    r"(?P<name>[\w-]+?)(?P<sign>>=|<=|=|≥|≤)(?P<value>[^\s±,]+?)(?:(?:±|\+-)(?P<tolerance>[^\s,]+))?"
+)
 
 
 def parse_goal(space: Product, text: str) -> Goal:
     """Reads `"red=2 blue=1 switch=*"`, `"m1=5.2±0.5"`, `"food>=5"`; attributes not named are free."""
     low = np.full(space.size, -np.inf, np.float32)
     high = np.full(space.size, np.inf, np.float32)
-    seen: set[tuple[str, str]] = set()
+    asked: dict[str, set[str]] = {}
     for token in re.sub(r"\s*(>=|<=|≥|≤|(?<![<>])=|±|\+-)\s*", r"\1", text).replace(",", " ").split():
         match = CONDITION.fullmatch(token)
         if match is None:
             raise InputError(f"goal {token!r}: write conditions as name=2, name=5.2±0.5, name>=3, name<=3 or name=*")
-        k = space.index(match["name"])
-        sign = {"≥": ">=", "≤": "<="}.get(match["sign"], match["sign"])
-        if (match["name"], sign) in seen or (match["name"], "=") in seen or (seen and sign == "=" and _named(seen, match["name"])):
-            raise InputError(f"goal: {match['name']!r} is asked for twice")
-        seen.add((match["name"], sign))
+        name, sign = match["name"], {"≥": ">=", "≤": "<="}.get(match["sign"], match["sign"])
+        k = space.index(name)
+        signs = asked.setdefault(name, set())
+        # One attribute may have both a lower and an upper bound, and nothing else twice.
+        if signs and (sign in signs or "=" in (sign, *signs)):
+            raise InputError(f"goal: {name!r} is asked for twice")
+        signs.add(sign)
         try:
             bounds = _interval(space.blocks[k], sign, match["value"], match["tolerance"])
         except InputError as error:
-            raise InputError(f"goal for {match['name']}: {error}") from None
+            raise InputError(f"goal for {name}: {error}") from None
         low[k], high[k] = max(low[k], bounds[0]), min(high[k], bounds[1])
         if low[k] > high[k]:
-            raise InputError(f"goal for {match['name']}: nothing lies between {low[k]:g} and {high[k]:g}")
-    if not seen:
+            raise InputError(f"goal for {name}: nothing lies between {low[k]:g} and {high[k]:g}")
+    if not asked:
         raise InputError(f"the goal is empty: name at least one of {', '.join(space.names)}")
     return Goal(low, high)
-
-
-def _named(seen: set[tuple[str, str]], name: str) -> bool:
-    return any(name == other for other, _ in seen)
 
 
 def _interval(block: Block, sign: str, value: str, tolerance: str | None) -> tuple[float, float]:
@@ -92,25 +94,29 @@ def _interval(block: Block, sign: str, value: str, tolerance: str | None) -> tup
         return -math.inf, x
     slack = block.tolerance
     if tolerance is not None:
-        try:
-            slack = float(tolerance)
-        except ValueError:
-            slack = math.nan
-        if not 0 <= slack < math.inf:
+        slack = parse_number(tolerance)
+        if slack < 0:
             raise InputError(f"tolerance {tolerance!r} is not a number from 0 up")
-    return x - slack * (1 + 1e-5), x + slack * (1 + 1e-5)
+    return x - slack * HAIR, x + slack * HAIR
 
 
 def format_goal(space: Product, goal: Goal) -> str:
     """The goal as `parse_goal` reads it; free attributes are left out."""
-    parts = []
-    for name, block, low, high in zip(space.names, space.blocks, np.asarray(goal.low), np.asarray(goal.high), strict=True):
-        if np.isfinite(low) and np.isfinite(high):
-            slack = (high - low) / 2
-            same = slack <= block.tolerance * 1.001 + 1e-9 and slack >= block.tolerance * 0.999 - 1e-9
-            parts.append(f"{name}={block.format(float(low + high) / 2)}" + ("" if same else f"±{slack:.3g}"))
-        elif np.isfinite(low):
-            parts.append(f"{name}>={block.format(float(low))}")
-        elif np.isfinite(high):
-            parts.append(f"{name}<={block.format(float(high))}")
-    return " ".join(parts) or "anything"
+    lows, highs = np.asarray(goal.low), np.asarray(goal.high)
+    conditions = (_format_interval(*row) for row in zip(space.names, space.blocks, lows, highs, strict=True))
+    return " ".join(text for text in conditions if text) or "anything"
+
+
+def _format_interval(name: str, block: Block, low: np.float32, high: np.float32) -> str:
+    at_least = f"{name}>={block.format(float(low))}" if np.isfinite(low) else ""
+    at_most = f"{name}<={block.format(float(high))}" if np.isfinite(high) else ""
+    if not (at_least and at_most):
+        return at_least or at_most
+    middle, slack = (float(low) + float(high)) / 2, (float(high) - float(low)) / 2
+    written = block.format(middle)
+    if abs(slack - block.tolerance * HAIR) <= 1e-3 * block.tolerance:
+        return f"{name}={written}"
+    # Between 3 and 6 of a count lies no count that could stand in the middle.
+    if block.ordered and abs(block.parse(written) - middle) > 0.01:
+        return f"{at_least} {at_most}"
+    return f"{name}={written}±{slack / HAIR:.5g}"

@@ -14,6 +14,8 @@ from saplan.errors import InputError
 
 EXACT = 2.0**24
 """float32 holds every integer up to this one; larger counts are refused."""
+LARGEST = (2 - 2.0**-23) * 2.0**127
+"""Beyond it float32 knows only infinity."""
 
 Values = Float[Array, "..."]
 Features = Float[Array, "... features"]
@@ -40,6 +42,8 @@ class Block(abc.ABC):
     """The delta that changes nothing."""
     ordered: bool = True
     """Whether `>=` and tolerances mean anything."""
+    grain: float = 1.0
+    """Spacing below which two values are the same node of a graph; coarse against rounding, fine against tolerance."""
     tolerance: float = 0.0
     """How far from a wished value still counts as that value, unless a goal says otherwise."""
 
@@ -103,6 +107,10 @@ class Block(abc.ABC):
         """The canonical representative of the changes that count as the same change as `d`."""
         return d
 
+    def typical(self, snapped: Values, mean: Values) -> Values:
+        """The change to expect, given the canonical one and the mean of those seen: the former, except on ℝ."""
+        return snapped
+
     def close(self, a: Values, b: Values) -> Bool[Array, "..."]:
         """Whether two elements count as the same: exactly for discrete blocks, within `tolerance` on ℝ."""
         return a == b
@@ -124,7 +132,7 @@ def parse_number(text: str) -> float:
         value = float(text)
     except ValueError:
         raise InputError(f"{text!r} is not a number") from None
-    if value != value or value in (float("inf"), float("-inf")):
+    if not abs(value) <= LARGEST:
         raise InputError(f"{text!r} is not a finite number")
     return value
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from saplan.algebra.base import Block, Features, Values
+from saplan.algebra.base import EXACT, Block, Features, Values
 from saplan.errors import InputError, unknown_name
 
 NOWHERE = -1.0
@@ -29,6 +29,8 @@ class Categorical(Block):
     def __post_init__(self) -> None:
         if not self.labels or len(set(self.labels)) != len(self.labels):
             raise InputError(f"a categorical attribute needs distinct labels, got {self.labels}")
+        if self.n**2 > EXACT:
+            raise InputError(f"a categorical attribute takes up to 4096 labels, got {self.n}")
 
     @property
     def n(self) -> int:
@@ -56,7 +58,9 @@ class Categorical(Block):
 
     def ends(self, d: Values) -> tuple[Values, Values]:
         """The labels a pair code leads from and to."""
-        return jnp.floor((d - 1) / self.n), jnp.mod(d - 1, self.n)
+        # In integers: a compiled float division by a constant is a product with its reciprocal, which rounds.
+        code = d.astype(jnp.int32) - 1
+        return (code // self.n).astype(jnp.float32), (code % self.n).astype(jnp.float32)
 
     def pair(self, start: Values, end: Values) -> Values:
         """The code of the change from one label to another."""

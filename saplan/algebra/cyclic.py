@@ -16,7 +16,7 @@ class Cyclic(Block):
     """ℤ/q, elements and changes both written 0..q-1.
 
     Networks see the first harmonics of the angle 2π a / q, on which a turn of the dial acts as a rotation;
-    a regressor sees the point (cos, sin) on the circle.
+    a regressor sees the point (cos, sin) on the circle, which float32 tells apart exactly up to q = 2^22.
     """
 
     q: int

@@ -65,9 +65,7 @@ class Product:
         return self.names.index(name)
 
     def _elementwise(self, method: Callable[..., Array], *operands: Rho) -> Array:
-        return jnp.concatenate(
-            [method(block, *(x[..., i:j] for x in operands)) for i, j, block in self.runs], axis=-1
-        )
+        return jnp.concatenate([method(block, *(x[..., i:j] for x in operands)) for i, j, block in self.runs], axis=-1)
 
     def _features(self, method: Callable[[Block, Array], Array], operand: Rho) -> Features:
         parts = [method(block, operand[..., i:j]) for i, j, block in self.runs]
@@ -93,6 +91,10 @@ class Product:
         """The canonical representative of the changes that count as the same as `d`."""
         return self._elementwise(lambda block, x: block.snap(x), d)
 
+    def typical(self, snapped: Delta, mean: Delta) -> Delta:
+        """The change to expect, given the canonical one and the mean of those seen."""
+        return self._elementwise(lambda block, x, y: block.typical(x, y), snapped, mean)
+
     @property
     def identity(self) -> Delta:
         """The change that changes nothing."""
@@ -113,6 +115,11 @@ class Product:
     def bin(self, a: Rho) -> Int[Array, "... K"]:
         """The cell of every coordinate for marginal counts."""
         return self._elementwise(lambda block, x: block.bin(x), a)
+
+    @property
+    def grain(self) -> tuple[float, ...]:
+        """The spacing of graph nodes, per coordinate."""
+        return tuple(block.grain for block in self.blocks)
 
     @property
     def bins(self) -> tuple[int, ...]:

@@ -42,6 +42,10 @@ class Real(Block):
         return self.resolution / 2
 
     @property
+    def grain(self) -> float:  # type: ignore[override]
+        return self.resolution / 64
+
+    @property
     def bounded(self) -> bool:
         return math.isfinite(self.low) and math.isfinite(self.high)
 
@@ -84,6 +88,9 @@ class Real(Block):
 
     def snap(self, d: Values) -> Values:
         return jnp.floor(d / self.resolution + 0.5) * self.resolution
+
+    def typical(self, snapped: Values, mean: Values) -> Values:
+        return mean
 
     def close(self, a: Values, b: Values) -> Bool[Array, "..."]:
         # A hair more than half a resolution, so that float32 rounding does not decide at the rim.

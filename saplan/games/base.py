@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Int16, Key, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.goals import Goal
@@ -78,6 +78,6 @@ def task_set(game: Game[Any], count: int, seed: int) -> tuple[Any, Goal]:
 
 
 @eqx.filter_jit
-def _draw_tasks(tasks: Callable[[PRNGKeyArray], tuple[Any, Goal]], keys: PRNGKeyArray) -> tuple[Any, Goal]:
+def _draw_tasks(tasks: Callable[[PRNGKeyArray], tuple[Any, Goal]], keys: Key[Array, "count"]) -> tuple[Any, Goal]:
     # In turn and not all at once: a task may need a search over its own attribute graph.
     return jax.lax.map(tasks, keys, batch_size=64)

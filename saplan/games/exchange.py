@@ -61,6 +61,7 @@ class Exchange(Game[ExchangeState]):
 
     def __post_init__(self) -> None:
         check_counts(self.kinds, self.fewest, self.most, extra=0)
+        self.maps.check_room(self.kinds * self.most)
         for rates in (self.gives, self.takes):
             if len(rates) != self.kinds or any(len(row) != self.kinds for row in rates):
                 raise InputError(f"exchange rates must be {self.kinds} × {self.kinds} tables")

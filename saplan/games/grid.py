@@ -56,7 +56,14 @@ class MapRules:
 
     @property
     def max_walls(self) -> int:
-        return round(self.blocked * self.largest**2)
+        # At least one slot, be it absent: `lax.map` in batches refuses empty arrays.
+        return max(1, round(self.blocked * self.largest**2))
+
+    def check_room(self, items: int) -> None:
+        """`InputError` if so many items never fit beside the walls and the agent: maps would be drawn for ever."""
+        room = self.largest**2 - round(self.blocked * self.largest**2) - 1
+        if items > room:
+            raise InputError(f"{items} items do not fit on a map with room for {room}: make maps larger or items fewer")
 
 
 class Map(eqx.Module):

@@ -76,6 +76,7 @@ class Mining(Game[MiningState]):
             raise InputError("yields and dumps must be positive, with yield_low <= yield_high")
         if not 0 <= self.inner < self.outer:
             raise InputError(f"the set S needs 0 <= inner < outer, got {self.inner} and {self.outer}")
+        self.maps.check_room(self.items)
 
     @property
     def minerals(self) -> int:

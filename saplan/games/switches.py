@@ -51,6 +51,7 @@ class Switches(Game[SwitchesState]):
 
     def __post_init__(self) -> None:
         check_counts(self.kinds, self.fewest, self.most, extra=1)
+        self.maps.check_room(self.kinds * self.most + 1)
 
     @property
     def slots(self) -> int:  # type: ignore[override]

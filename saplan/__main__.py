@@ -1,0 +1,7 @@
+"""`python -m saplan` is the command line."""
+
+import sys
+
+from saplan.cli import main
+
+sys.exit(main())

@@ -1,0 +1,273 @@
+"""The command line. Nothing heavy is imported before a command needs it, so that `saplan --help` answers at once.
+
+A command is a frozen dataclass of options, whose docstrings are its help, and a function that reads them from the
+arguments and does the work; `COMMANDS` names it. What a person gets wrong is an `InputError`: one line, exit code 2.
+"""
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from saplan.errors import InputError, unknown_name
+
+Options = TypeVar("Options")
+Rules = TypeVar("Rules")
+
+
+@dataclass(frozen=True)
+class Games:
+    """The rules of the games: attributes, actions and admissible transitions."""
+
+    json: bool = False
+    """Print the cards as JSON."""
+    pictures: Path | None = None
+    """Also write one PNG per game into this folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GamesOf(Games, Generic[Rules]):
+    """The rules of one game: attributes, actions and admissible transitions."""
+
+    game: Rules
+
+
+def games(arguments: list[str]) -> None:
+    """`saplan games [GAME]`."""
+    from saplan.games import GAMES
+
+    if arguments and not arguments[0].startswith("-"):
+        name, rest = take_game("games", arguments)
+        options = read(GamesOf, f"games {name}", rest, GAMES[name])
+        print_games(options, [options.game])
+    else:
+        print_games(read(Games, "games", arguments), [game() for game in GAMES.values()])
+
+
+def print_games(options: Games, chosen: list[Any]) -> None:
+    """Prints the cards, and paints the pictures if they are asked for."""
+    import json
+
+    from saplan.envs.cards import portrait, rule_card, rule_data
+    from saplan.envs.picture import paint
+    from saplan.envs.png import save_png
+
+    if options.json:
+        print(json.dumps([rule_data(game) for game in chosen], indent=2, ensure_ascii=False))
+    else:
+        print("\n\n\n".join(rule_card(game, in_colour()) for game in chosen))
+    if options.pictures is not None:
+        try:
+            options.pictures.mkdir(parents=True, exist_ok=True)
+            for game in chosen:
+                save_png(paint(portrait(game), cell=64), options.pictures / f"{game.name}.png")
+        except OSError as error:
+            raise InputError(f"cannot write pictures to {options.pictures}: {error.strerror}") from None
+
+
+@dataclass(frozen=True)
+class Play(Generic[Rules]):
+    """Play a game yourself, with the keyboard or with keys from a pipe: w a s d, space, 1-9 for trades, n, q."""
+
+    game: Rules
+    seed: int = 0
+    """Which map."""
+    goal: str | None = None
+    """What to reach, as "red=2 blue=1" or "m1=5.2±0.5"; by default a task that the game draws."""
+    random: int | None = None
+    """Let chance play this many steps."""
+
+
+def play(arguments: list[str]) -> None:
+    """`saplan play GAME`."""
+    name, rest = take_game("play", arguments)
+
+    from saplan.envs.play import Player, play_by_keyboard, play_keys, random_keys
+    from saplan.games import GAMES
+
+    options = read(Play, f"play {name}", rest, GAMES[name])
+    check_number("--seed", options.seed)
+    check_number("--random", options.random or 0)
+    player = Player(options.game, options.seed, options.goal)
+    if options.random is not None:
+        play_keys(player, in_colour(), random_keys(player, options.random, options.seed))
+    elif sys.stdin.isatty() and sys.stdout.isatty():
+        play_by_keyboard(player, in_colour())
+    else:
+        play_keys(player, in_colour())
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Watch a few moments of every game, played by chance."""
+
+    seed: int = 0
+    """Which maps."""
+    steps: int = 3
+    """Steps of every game."""
+
+
+def demo(arguments: list[str]) -> None:
+    """`saplan demo`."""
+    options = read(Demo, "demo", arguments)
+    check_number("--seed", options.seed)
+    check_number("--steps", options.steps)
+
+    from saplan.envs.play import Player, play_keys, random_keys
+    from saplan.games import GAMES
+
+    for game in GAMES.values():
+        player = Player(game(), options.seed, None)
+        play_keys(player, in_colour(), random_keys(player, options.steps, options.seed))
+        print()
+
+
+COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
+    "games": ("the rules of the games, as text, data or pictures", games),
+    "play": ("play a game yourself", play),
+    "demo": ("watch a few moments of every game", demo),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command and returns its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a narrow terminal encoding shall not end in a traceback
+    try:
+        dispatch(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except InputError as error:
+        print("saplan:", " ".join(str(error).split()), file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader has gone; what is still buffered must not fail again when Python closes its files.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def dispatch(argv: list[str]) -> None:
+    """Finds the command and hands it its arguments."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(usage())
+    elif argv[0] in ("-V", "--version"):
+        from importlib.metadata import version
+
+        print(f"saplan {version('saplan')}")
+    elif argv[0] in COMMANDS:
+        COMMANDS[argv[0]][1](argv[1:])
+    elif argv[0].startswith("-"):
+        raise unknown_name("option", argv[0], ["--help", "--version"])
+    else:
+        raise unknown_name("command", argv[0], COMMANDS)
+
+
+def usage() -> str:
+    """The text of `saplan --help`."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {summary}" for name, (summary, _) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: saplan COMMAND [options]",
+            "",
+            "Train once without any task, then reach any goal you can write as attributes.",
+            "",
+            *lines,
+            "",
+            "`saplan COMMAND --help` lists a command's options; `saplan --version` tells the version.",
+        ]
+    )
+
+
+def take_game(command: str, arguments: list[str]) -> tuple[str, list[str]]:
+    """Splits off the game's name, the first argument of a command; its rules are among the other arguments."""
+    from saplan.games import GAMES
+
+    known = ", ".join(GAMES)
+    if arguments and arguments[0] in ("-h", "--help"):
+        print(f"usage: saplan {command} GAME [options], where GAME is one of {known}. The options of switches:\n")
+        return next(iter(GAMES)), arguments
+    if not arguments or arguments[0].startswith("-"):
+        raise InputError(f"name the game first, as in `saplan {command} {next(iter(GAMES))}` (known: {known})")
+    if arguments[0] not in GAMES:
+        raise unknown_name("game", arguments[0], GAMES)
+    return arguments[0], arguments[1:]
+
+
+def read(options: type[Options], command: str, arguments: list[str], rules: type | None = None) -> Options:
+    """The options of a command, read from its arguments; `rules` is the type of the `game` of a generic one."""
+    import tyro
+
+    shape: type[Options] = options if rules is None else options[rules]  # type: ignore[index]
+    config = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff, tyro.conf.DisallowNone)
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint), tables():
+            return tyro.cli(shape, prog=f"saplan {command}", args=arguments, config=config)
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise InputError(one_line(complaint.getvalue())) from None
+
+
+def tables() -> Any:
+    """Teaches tyro, while it is entered, to read tables of whole numbers as `0,2,3/3,0,2/2,3,0`."""
+    from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
+
+    registry = ConstructorRegistry()
+
+    @registry.primitive_rule
+    def table(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if info.type != tuple[tuple[int, ...], ...]:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="N,N/N,N",
+            instance_from_str=lambda words: tuple(tuple(map(int, row.split(","))) for row in words[0].split("/")),
+            is_instance=lambda value: isinstance(value, tuple),
+            str_from_instance=lambda value: ["/".join(",".join(map(str, row)) for row in value)],
+        )
+
+    return registry
+
+
+RULE = "\0"
+"""Stands for a line drawn across a box."""
+
+
+def one_line(box: str) -> str:
+    """What tyro says in a box, as one line: its first part, and the option it suggests."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
+    rows = [row.strip("│ ") for row in plain.splitlines() if not row.startswith(("╭", "╰"))]
+    parts = " ".join(RULE if set(row) in ({"─"}, {"-"}) else row for row in rows).split(RULE)
+    # Where the terminal has no line-drawing characters, the title is a part of its own.
+    parts = parts if plain.startswith("╭") else parts[1:]
+    message = " ".join(parts[0].split())
+    message = re.sub(r"^Error parsing (--\S+?): ", r"\1: ", message)
+    message = re.sub(r"^Error parsing \S+: ", "", message)
+    message = re.sub(r"invalid literal for int\(\) with base 10: ('.*')", r"\1 is not a whole number", message)
+    message = re.sub(r"could not convert string to float: ('.*')", r"\1 is not a number", message)
+    near = re.search(r"Perhaps you meant: (--[\w.-]+)", " ".join(" ".join(parts[1:]).split()))
+    return message[:1].lower() + message[1:] + (f" (did you mean {near[1]}?)" if near else "")
+
+
+def check_number(option: str, value: int) -> None:
+    """`InputError` unless the number can be a seed or a count of steps."""
+    if not 0 <= value < 2**31:
+        raise InputError(f"{option} must lie in 0..{2**31 - 1}, got {value}")
+
+
+def in_colour() -> bool:
+    """Whether standard output shows colours (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Plain reinforcement-learning machinery that knows nothing of attributes."""

@@ -1,0 +1,94 @@
+"""Networks over bags of words: one trunk per state, and a light head per goal.
+
+A goal enters after the trunk, as a gain and a shift before the last nonlinearity. So the costly part is computed once
+per state however many goals are asked about it, and that is what makes learning about all of them at once affordable.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+Batch = Float[Array, "... features"]
+
+
+class Linear(eqx.Module):
+    """x ↦ x W + b."""
+
+    weight: Float[Array, "inputs outputs"]
+    bias: Float[Array, "outputs"]
+
+    @classmethod
+    def init(cls, key: PRNGKeyArray, inputs: int, outputs: int, scale: float = 1.0) -> "Linear":
+        """Weights of variance scale² / inputs."""
+        weight = jax.random.normal(key, (inputs, outputs)) * (scale * inputs**-0.5)
+        return cls(weight, jnp.zeros(outputs))
+
+    def __call__(self, x: Batch) -> Batch:
+        return x @ self.weight + self.bias
+
+
+def normalise(x: Batch) -> Batch:
+    """Layer normalisation without parameters: the layer after it has weights enough."""
+    centred = x - jnp.mean(x, axis=-1, keepdims=True)
+    return centred * jax.lax.rsqrt(jnp.mean(centred**2, axis=-1, keepdims=True) + 1e-5)
+
+
+def bag(table: Float[Array, "vocabulary features"], words: Int[Array, "batch slots"]) -> Float[Array, "batch features"]:
+    """The sum of the words' rows, by whichever way the platform does fast; the mathematics is the same."""
+    return jax.lax.platform_dependent(table, words, cpu=_bag_by_scan, default=_bag_by_product)
+
+
+def _bag_by_scan(table: Array, words: Array) -> Array:
+    # On a CPU, `table[words].sum(1)` would write out every row before adding; slot by slot the sum stays in cache.
+    def add(total: Array, slot: Array) -> tuple[Array, None]:
+        return total + table[slot], None
+
+    start = jnp.zeros((words.shape[0], table.shape[1]), table.dtype)
+    return jax.lax.scan(add, start, words.T.astype(jnp.int32))[0]
+
+
+def _bag_by_product(table: Array, words: Array) -> Array:
+    rows = jnp.arange(words.shape[0])[:, None]
+    counts = jnp.zeros((words.shape[0], table.shape[0]), jnp.bfloat16).at[rows, words.astype(jnp.int32)].add(1)
+    return jnp.dot(counts, table.astype(jnp.bfloat16), preferred_element_type=jnp.float32)
+
+
+class GoalNetwork(eqx.Module):
+    """(words, features of ρ) → trunk; (trunk, features of a goal) → one number per output."""
+
+    table: Float[Array, "vocabulary hidden"] | None
+    """Rows of the words; None for a network that sees ρ alone."""
+    inputs: Linear
+    hidden: Linear
+    gain: Linear
+    shift: Linear
+    outputs: Linear
+
+    @classmethod
+    def init(
+        cls, key: PRNGKeyArray, *, vocabulary: int, state_width: int, goal_width: int, hidden: int, outputs: int
+    ) -> "GoalNetwork":
+        """A fresh network; `vocabulary` 0 leaves the words out."""
+        keys = jax.random.split(key, 6)
+        table = jax.random.normal(keys[0], (vocabulary, hidden)) * 0.2 if vocabulary else None
+        return cls(
+            table=table,
+            inputs=Linear.init(keys[1], state_width, hidden),
+            hidden=Linear.init(keys[2], hidden, hidden, scale=2**0.5),
+            gain=Linear.init(keys[3], goal_width, hidden, scale=0.5),
+            shift=Linear.init(keys[4], goal_width, hidden),
+            outputs=Linear.init(keys[5], hidden, outputs, scale=0.1),
+        )
+
+    def trunk(self, words: Int[Array, "batch slots"] | None, state: Batch) -> Batch:
+        """What is computed once per state."""
+        total = self.inputs(state)
+        if self.table is not None:
+            total = total + bag(self.table, words)
+        return self.hidden(jax.nn.relu(normalise(total)))
+
+    def head(self, trunk: Batch, goal: Batch) -> Batch:
+        """What is computed once per state and goal; the leading axes of both broadcast."""
+        mixed = trunk * (1 + self.gain(goal)) + self.shift(goal)
+        return self.outputs(jax.nn.relu(normalise(mixed)))

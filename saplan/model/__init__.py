@@ -1,0 +1,1 @@
+"""The paper's boxes, one file each."""

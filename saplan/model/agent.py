@@ -1,0 +1,133 @@
+"""A trained agent: names any goal in attributes, finds a path to it, and walks it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from saplan.games import Game
+from saplan.goals import Goal, parse_goal
+from saplan.model.edges import EdgeDetector
+from saplan.model.memory import Memory
+from saplan.model.policy import Policy
+from saplan.model.settings import Settings
+from saplan.planning import Plan, Route, search
+
+BATCHES = (64, 512, 4096, 16384)
+"""Sizes that edges are scored in: few, so that few programs are compiled."""
+
+
+@dataclass(frozen=True)
+class Planning:
+    """How plans are priced and bounded."""
+
+    time_weight: float = 0.03
+    """Price of one expected step, in nats of success probability (paper: 0, the likeliest path however long)."""
+    calibrated: bool = True
+    """Whether edges are priced by the calibrated head of the detector (paper: it has but one)."""
+    critic: bool = True
+    """Whether the first edge is priced by the policy's own value of the present state, which knows where things lie."""
+    floor: float = 0.02
+    """Edges that succeed less often are cut."""
+    penalty: float = 2.0
+    """What an edge that failed from this very ρ costs more, in nats."""
+    max_nodes: int = 100_000
+    max_seconds: float = 10.0
+
+
+class Agent(eqx.Module):
+    """Policy, edge detector and memory of a game, trained or not."""
+
+    policy: Policy
+    detector: EdgeDetector
+    memory: Memory
+    game: Game[Any] = eqx.field(static=True)
+    settings: Settings = eqx.field(static=True)
+
+    def goal(self, text: str) -> Goal:
+        """Reads a goal such as `"red=2 blue=1"`."""
+        return parse_goal(self.game.space, text)
+
+    def plan(self, state: Any, goal: Goal | str, planning: Planning = Planning()) -> Plan:
+        """The cheapest path of transitions from a state's attributes to a goal."""
+        goal = self.goal(goal) if isinstance(goal, str) else goal
+        rho = np.asarray(self.game.attributes(state))
+        return self.routes(rho[None], Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None]), planning)[0].plan(rho)
+
+    def act(self, key: PRNGKeyArray, state: Any, transition: int) -> int:
+        """An action towards one transition of 𝓑."""
+        states = jax.tree.map(lambda x: x[None], state)
+        return int(choose_actions(self, key, states, jnp.array([transition]))[0])
+
+    def routes(self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning) -> list[Route]:
+        """Searches from several ρ to a goal each."""
+        return search(
+            rho,
+            np.asarray(goals.low),
+            np.asarray(goals.high),
+            np.asarray(self.game.space.grain, np.float32),
+            lambda nodes: self.edges(nodes, planning),
+            planning.max_nodes,
+            planning.max_seconds,
+        )
+
+    def edges(self, rho: Float[np.ndarray, "n K"], planning: Planning) -> tuple[np.ndarray, np.ndarray]:
+        """Ends and costs of all transitions from a batch of nodes, scored in batches of few sizes."""
+        parts = []
+        for start in range(0, len(rho), BATCHES[-1]):
+            part = rho[start : start + BATCHES[-1]]
+            size = next(b for b in BATCHES if b >= len(part))
+            padded = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
+            ends, cost = price_edges(self, padded, planning)
+            parts.append((np.asarray(ends)[: len(part)], np.asarray(cost)[: len(part)]))
+        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+
+@eqx.filter_jit
+def price_edges(
+    agent: Agent, rho: Float[Array, "n K"], planning: Planning
+) -> tuple[Float[Array, "n C K"], Float[Array, "n C"]]:
+    """The ends of all transitions, and -log of their success with the price of their time; infinite where cut."""
+    space, memory = agent.game.space, agent.memory
+    ends = space.compose(rho[:, None], memory.delta[None])
+    log_success, steps = edge_outlook(agent, rho, planning)
+    cost = -log_success + planning.time_weight * steps
+    real = memory.used & space.contains(ends) & (log_success > jnp.log(planning.floor))
+    return ends, jnp.where(real, cost, jnp.inf)
+
+
+def edge_outlook(
+    agent: Agent, rho: Float[Array, "n K"], planning: Planning
+) -> tuple[Float[Array, "n C"], Float[Array, "n C"]]:
+    """The logarithm of the success and the expected steps of every transition at every ρ."""
+    scores = agent.detector(agent.game.space, rho[:, None], agent.memory.delta[None])
+    logit = scores.success if planning.calibrated else scores.feasible
+    return jax.nn.log_sigmoid(logit), jnp.exp(jnp.clip(scores.log_steps, 0.0, 5.0))
+
+
+@eqx.filter_jit
+def price_first(agent: Agent, state: Any, planning: Planning) -> Float[Array, "n C"]:
+    """What a first transition costs from a present state, by the policy's own value: it sees how far things are."""
+    space, settings = agent.game.space, agent.settings
+    rho = jax.vmap(agent.game.attributes)(state)
+    log_success, _ = edge_outlook(agent, rho, planning)
+    trunk = agent.policy.trunk(space, jax.vmap(agent.game.observe)(state), rho)
+    logits = jax.vmap(lambda d: agent.policy.execution(space, trunk, d), out_axes=1)(agent.memory.delta)
+    value = jax.nn.log_sigmoid(jnp.max(logits, axis=-1))
+    steps = jnp.clip((value - log_success) / jnp.log(settings.discount), 0.0, settings.attempt_steps)
+    return -log_success + planning.time_weight * steps
+
+
+@eqx.filter_jit
+def choose_actions(
+    agent: Agent, key: PRNGKeyArray, state: Any, transition: Int[Array, "n"]
+) -> Int[Array, "n"]:
+    """One action per state towards its transition, drawn from the execution policy."""
+    rho = jax.vmap(agent.game.attributes)(state)
+    trunk = agent.policy.trunk(agent.game.space, jax.vmap(agent.game.observe)(state), rho)
+    logits = agent.policy.execution(agent.game.space, trunk, agent.memory.delta[transition])
+    return jax.random.categorical(key, logits / agent.settings.temperature, axis=-1)

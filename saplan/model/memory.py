@@ -1,0 +1,102 @@
+"""Memory: 𝓑, every distinct change of ρ ever seen, and the marginal counts of visited attribute values."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Int32
+
+from saplan.algebra import Delta, Product, Rho
+
+NEW_PER_UPDATE = 8
+"""Distinct new changes that one update can take in; what is left over is met again soon."""
+
+
+class Memory(eqx.Module):
+    """𝓑 in fixed-capacity arrays, `size` of them in use, and counts per coordinate and bin."""
+
+    key: Float[Array, "C K"]
+    """The canonical form of every transition: what decides whether two changes are the same."""
+    delta: Float[Array, "C K"]
+    """The change to expect: exact for discrete attributes, on ℝ the mean of those that fell into the entry."""
+    total: Float[Array, "C K"]
+    square: Float[Array, "C K"]
+    """Sum of the changes that fell into an entry, and of their squares."""
+    seen: Int32[Array, "C"]
+    """How often exploration made each transition."""
+    tried: Int32[Array, "C"]
+    succeeded: Int32[Array, "C"]
+    """How often execution attempted it, and how often with success."""
+    size: Int32[Array, ""]
+    overflow: Int32[Array, ""]
+    """Changes that found no room."""
+    explored: Int32[Array, "K bins"]
+    executed: Int32[Array, "K bins"]
+    """p_expl and p_exec: visits to every bin of every coordinate by the two policies."""
+
+    @property
+    def spread(self) -> Delta:
+        """The standard deviation of what fell into each entry; zero for discrete attributes."""
+        count = jnp.maximum(self.seen, 1)[:, None]
+        return jnp.sqrt(jnp.maximum(self.square / count - (self.total / count) ** 2, 0.0))
+
+    @property
+    def used(self) -> Bool[Array, "C"]:
+        return jnp.arange(self.key.shape[0]) < self.size
+
+    def index(self, space: Product, delta: Delta) -> Int[Array, "..."]:
+        """The entry of every change, -1 where there is none."""
+        same = jnp.all(space.snap(delta)[..., None, :] == self.key, axis=-1) & self.used
+        return jnp.where(jnp.any(same, axis=-1), jnp.argmax(same, axis=-1), -1)
+
+
+def empty_memory(space: Product, capacity: int) -> Memory:
+    """Nothing seen yet."""
+    rows, counts = jnp.zeros((capacity, space.size)), jnp.zeros(capacity, jnp.int32)
+    bins = jnp.zeros((space.size, max(space.bins)), jnp.int32)
+    zero = jnp.zeros((), jnp.int32)
+    return Memory(rows, rows, rows, rows, counts, counts, counts, zero, zero, bins, bins)
+
+
+def remember(memory: Memory, space: Product, delta: Delta, happened: Bool[Array, "n"]) -> Memory:
+    """Takes in a batch of changes: new ones get an entry, all are added to the means."""
+    keys = space.snap(delta)
+
+    def admit(memory: Memory, _: None) -> tuple[Memory, None]:
+        stranger = happened & (memory.index(space, delta) < 0)
+        first = jnp.argmax(stranger)
+        grows = stranger[first] & (memory.size < memory.key.shape[0])
+        slot = jnp.where(grows, memory.size, memory.key.shape[0])
+        return eqx.tree_at(
+            lambda m: (m.key, m.size), memory, (memory.key.at[slot].set(keys[first], mode="drop"), memory.size + grows)
+        ), None
+
+    memory, _ = jax.lax.scan(admit, memory, None, length=NEW_PER_UPDATE)
+    entry = memory.index(space, delta)
+    member = (entry[:, None] == jnp.arange(memory.key.shape[0])) & happened[:, None]
+    weight = member.astype(jnp.float32)
+    full = memory.size >= memory.key.shape[0]
+    lost = jnp.where(full, jnp.sum(happened & (entry < 0)), 0)
+    total = memory.total + weight.T @ delta
+    seen = memory.seen + jnp.sum(member, axis=0, dtype=jnp.int32)
+    return eqx.tree_at(
+        lambda m: (m.delta, m.total, m.square, m.seen, m.overflow),
+        memory,
+        (
+            space.typical(memory.key, total / jnp.maximum(seen, 1)[:, None]),
+            total,
+            memory.square + weight.T @ delta**2,
+            seen,
+            memory.overflow + lost.astype(jnp.int32),
+        ),
+    )
+
+
+def count_visits(counts: Int32[Array, "K bins"], space: Product, rho: Rho, weight: Bool[Array, "n"]) -> Int32[Array, "K bins"]:
+    """Adds the visits of a batch of ρ to marginal counts."""
+    member = space.bin(rho)[:, :, None] == jnp.arange(counts.shape[1])
+    return counts + jnp.sum(member & weight[:, None, None], axis=0, dtype=jnp.int32)
+
+
+def marginals(counts: Int32[Array, "K bins"], space: Product, rho: Rho) -> Int32[Array, "... K"]:
+    """The counts of every coordinate of a batch of ρ."""
+    return counts[jnp.arange(counts.shape[0]), space.bin(rho)]

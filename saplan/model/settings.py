@@ -1,0 +1,79 @@
+"""All numbers of the model and its training, with their meaning."""
+
+from dataclasses import dataclass
+
+from saplan.errors import InputError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Numbers of the structured attribute model. `faithful()` gives the paper's variant where it differs."""
+
+    lanes: int = 256
+    """Games played side by side; half of them explore, half execute."""
+    rollout: int = 32
+    """Steps per lane between two updates."""
+    hidden: int = 128
+    """Hidden units per layer (paper: 128)."""
+    learning_rate: float = 1e-3
+    """Step size of Adam at the start; it falls to a tenth at the end of training."""
+    epochs: int = 2
+    """Passes over a rollout."""
+    minibatches: int = 8
+    """Gradient steps per pass."""
+
+    attempt_steps: int = 40
+    """M_max: steps after which an attempt has failed."""
+    game_steps: int = 150
+    """Horizon of a training game. Without one, lanes drift into emptied maps."""
+    restart: float = 0.2
+    """Chance that a failed execution attempt ends the game (paper: 1)."""
+
+    discount: float = 0.92
+    """Discount per step of the execution policy."""
+    trace: float = 0.8
+    """λ: how far returns look along the rollout while its actions are the ones the policy would take."""
+    temperature: float = 0.05
+    """Sharpness of the execution policy, on the scale of its logits."""
+    explore_discount: float = 0.97
+    """Discount per step of the exploration policy."""
+    explore_temperature: float = 0.05
+    """Sharpness of the exploration policy, on the scale of a typical reward."""
+    explore_random: float = 0.1
+    """Share of uniformly random actions of the exploration policy."""
+
+    alpha_surprise: float = 0.0
+    """α_1: weight of -log ED in the exploration reward."""
+    alpha_rare: float = 1.0
+    """α_2: weight of rarely seen attribute values in the exploration reward."""
+    credit_to_game: bool = False
+    """Whether exploration is credited with what follows until the end of the game, not only of the attempt."""
+
+    capacity: int = 12
+    """Distinct transitions that 𝓑 can hold; more are counted as overflow."""
+    threshold: float = 0.1
+    """p_0: transitions that the edge detector thinks less likely are not proposed."""
+    uniform: float = 0.5
+    """s_0: share of proposals drawn uniformly from what p_0 leaves."""
+    doubt: float = 0.05
+    """Share of proposals drawn from all of 𝓑, so that the edge detector's denials stay tested (paper: 0)."""
+    positives: int = 4096
+    """Replay of places where a transition was seen to be feasible, per transition."""
+    outcomes: int = 2048
+    """Replay of recent execution attempts, per transition."""
+    edge_batch: int = 512
+    edge_steps: int = 4
+    """Gradient steps of the edge detector per update."""
+
+    relabel: bool = True
+    """Whether every step teaches the execution policy about every transition in 𝓑 (paper: only the attempted one)."""
+
+    def __post_init__(self) -> None:
+        positive = ("lanes", "rollout", "hidden", "epochs", "minibatches", "attempt_steps", "game_steps", "capacity")
+        for name in positive:
+            if getattr(self, name) < 1:
+                raise InputError(f"{name.replace('_', '-')} must be at least 1, got {getattr(self, name)}")
+        if self.lanes % 2:
+            raise InputError(f"lanes must be even (half explore, half execute), got {self.lanes}")
+        if self.lanes * self.rollout % self.minibatches:
+            raise InputError(f"lanes × rollout = {self.lanes * self.rollout} must be a multiple of minibatches")

@@ -1,0 +1,126 @@
+"""The house rule: a room imports only from rooms above it. Checked on the source, so that lazy imports count too."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import saplan
+
+ROOMS = (
+    "errors",
+    "algebra",
+    "goals",
+    "games",
+    "learning",
+    "planning",
+    "model",
+    "baselines",
+    "runs",
+    "experiments",
+    "envs",
+    "viewer",
+    "cli",
+)
+"""In reading order."""
+DOORS = ("__init__", "__main__")
+"""Files of the package itself, which may import anything."""
+
+CORE = ROOMS[: ROOMS.index("model") + 1]
+NOT_IN_CORE = {"gymnasium", "tyro", "matplotlib", "rich"}
+"""The core runs on a bare machine with JAX, Equinox, Optax, SciPy and NumPy."""
+NEVER_IMPORTED = {"pickle", "cPickle", "dill", "cloudpickle"}
+NEVER_CALLED = {"eval", "exec"}
+
+HOUSE = Path(saplan.__file__).parent
+
+
+def imported_modules(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of everything imported anywhere; `package` is where relative imports start."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            # `from saplan import games` names a room after the word import.
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def complaints(source: str, path: Path) -> list[str]:
+    """What a file of the package, at `path` below `saplan/`, does against the house rules."""
+    tree = ast.parse(source)
+    room = path.parts[0].removesuffix(".py")
+    found = []
+    if room not in (*ROOMS, *DOORS):
+        return [f"{path}: no room is called {room}"]
+    for line, module in imported_modules(tree, ("saplan", *path.parts[:-1])):
+        top, *rest = module.split(".")
+        if top == "saplan" and room in ROOMS and rest and rest[0] in ROOMS:
+            if ROOMS.index(rest[0]) > ROOMS.index(room):
+                found.append(f"{path}:{line}: {room} imports {rest[0]}, which lies below it")
+        elif top == "saplan" and room in ROOMS and not (rest and rest[0].startswith("__")):
+            found.append(f"{path}:{line}: imports {module}, which is no room")
+        if top in NOT_IN_CORE and room in CORE:
+            found.append(f"{path}:{line}: the core imports {top}")
+        if top in NEVER_IMPORTED:
+            found.append(f"{path}:{line}: imports {top}, which can run code from a file")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NEVER_CALLED:
+            found.append(f"{path}:{node.lineno}: calls {node.func.id}")
+    return found
+
+
+def test_every_file_keeps_the_house_rules() -> None:
+    files = sorted(HOUSE.rglob("*.py"))
+    assert len(files) > 10
+    found = [line for file in files for line in complaints(file.read_text("utf-8"), file.relative_to(HOUSE))]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "complaint"),
+    [
+        ("algebra/real.py", "from saplan.games import Game", "algebra imports games"),
+        ("algebra/real.py", "import saplan.goals", "algebra imports goals"),
+        ("algebra/real.py", "from saplan import games", "algebra imports games"),
+        ("algebra/real.py", "from ..games import grid", "algebra imports games"),
+        ("errors.py", "from .algebra import Real", "errors imports algebra"),
+        ("games/grid.py", "def f():\n    from saplan.model.agent import Agent", "games/grid.py:2: games imports model"),
+        ("runs/config.py", "from saplan.experiments import evaluate", "runs imports experiments"),
+        ("goals.py", "from saplan.cli import main", "goals imports cli"),
+        ("model/agent.py", "import matplotlib.pyplot as plt", "the core imports matplotlib"),
+        ("learning/ppo.py", "def f():\n    from rich.progress import track", "the core imports rich"),
+        ("planning/search.py", "import gymnasium", "the core imports gymnasium"),
+        ("runs/checkpoint.py", "import pickle", "imports pickle"),
+        ("viewer/server.py", "from pickle import loads", "imports pickle"),
+        ("cli.py", "x = eval('1')", "calls eval"),
+        ("envs/gym.py", "def f():\n    exec('1')", "calls exec"),
+        ("attic/old.py", "", "no room is called attic"),
+        ("games/grid.py", "from saplan.gmaes import x", "which is no room"),
+        ("__main__.py", "import pickle", "imports pickle"),
+    ],
+)
+def test_the_check_can_fail(path: str, source: str, complaint: str) -> None:
+    found = complaints(source, Path(path))
+    assert len(found) == 1
+    assert complaint in found[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("games/grid.py", "from saplan.errors import InputError\nfrom saplan.games.base import Game"),
+        ("games/grid.py", "from . import base\nfrom .base import Game\nfrom ..algebra import Real"),
+        ("experiments/evaluate.py", "from saplan.runs import config"),
+        ("cli.py", "import tyro\nimport rich"),
+        ("envs/gym.py", "import gymnasium"),
+        ("cli.py", "from saplan import __version__"),
+        ("model/agent.py", "import jax\nimport equinox as eqx\nmodel.eval()"),
+        ("__main__.py", "from saplan.cli import main"),
+        ("__init__.py", "from saplan.viewer import show"),
+    ],
+)
+def test_what_is_allowed_passes(path: str, source: str) -> None:
+    assert complaints(source, Path(path)) == []
