@@ -43,7 +43,7 @@ class Real(Block):
 
     @property
     def grain(self) -> float:  # type: ignore[override]
-        return self.resolution / 64
+        return self.resolution / 16
 
     @property
     def bounded(self) -> bool:

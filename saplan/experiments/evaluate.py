@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.games import task_set
 from saplan.goals import Goal
@@ -18,84 +19,137 @@ GROUP = 64
 """Tasks whose searches share a graph: enough to fill batches, few enough to fit in memory."""
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """One try at one transition while carrying out a task."""
+
+    task: int
+    rho: tuple[float, ...]
+    transition: int
+    success: bool
+    steps: int
+
+
 @dataclass
 class Walk:
     """How the tasks of an evaluation went."""
 
-    success: np.ndarray
-    steps: np.ndarray
-    attempts: list[tuple[int, np.ndarray, int, bool, int]] = field(default_factory=list)
+    success: Bool[np.ndarray, "tasks"]
+    steps: Int[np.ndarray, "tasks"]
+    """Steps until success, or the whole budget."""
+    attempts: list[Attempt] = field(default_factory=list)
 
 
-def evaluate(agent: Agent, tasks: int = 1000, task_seed: int = 0, budget: int = 150, planning: Planning = Planning(), seed: int = 0) -> Walk:
+def evaluate(
+    agent: Agent,
+    tasks: int = 1000,
+    task_seed: int = 0,
+    budget: int = 150,
+    planning: Planning = Planning(),
+    seed: int = 0,
+) -> Walk:
+    """Carries out fixed tasks; a task succeeds at the first moment its goal holds, within the budget of steps."""
     states, goals = task_set(agent.game, tasks, task_seed)
-    return walk(agent, states, goals, budget, planning, seed)
+    return Walker(agent, states, goals, planning).walk(budget, seed)
+
+
+class Walker:
+    """Tasks being carried out side by side."""
+
+    def __init__(self, agent: Agent, state: Any, goals: Goal, planning: Planning) -> None:
+        """Everybody at the start, nothing planned."""
+        self.agent, self.planning, self.state = agent, planning, state
+        self.low, self.high = np.asarray(goals.low), np.asarray(goals.high)
+        self.rho = np.asarray(jax.jit(jax.vmap(agent.game.attributes))(state))
+        tasks = len(self.rho)
+        self.routes: list[Route | None] = [None] * tasks
+        self.transition = np.zeros(tasks, np.int32)
+        self.clock = np.zeros(tasks, np.int32)
+        self.done = self._reached()
+        self.walked = Walk(self.done, np.zeros(tasks, int))
+        self.random = np.random.default_rng(0)
+
+    def walk(self, budget: int, seed: int) -> Walk:
+        """Steps until all goals are reached or the budget is spent."""
+        self.walked.steps[:] = np.where(self.done, 0, budget)
+        moved = np.ones(len(self.rho), bool)
+        for time, key in enumerate(jax.random.split(jax.random.key(seed), budget)):
+            if self.done.all():
+                break
+            late = ~self.done & (self.clock >= self.agent.settings.attempt_steps)
+            self._close(late, np.zeros_like(late))
+            self._decide(np.flatnonzero(~self.done & (moved | late)))
+            moved = self._step(key)
+            reached = ~self.done & self._reached()
+            self.walked.steps[reached] = time + 1
+            self.done |= reached
+        return self.walked
+
+    def _reached(self) -> Bool[np.ndarray, "tasks"]:
+        return np.all((self.rho >= self.low) & (self.rho <= self.high), axis=1)
+
+    def _step(self, key: PRNGKeyArray) -> Bool[np.ndarray, "tasks"]:
+        """One action everywhere; says where ρ has changed, which ends an attempt."""
+        self.state, after, hit = advance(
+            self.agent, key, self.state, jnp.asarray(self.transition), jnp.asarray(self.clock)
+        )
+        after, self.clock = np.asarray(after), self.clock + 1
+        moved = np.any(after != self.rho, axis=1)
+        self._close(moved & ~self.done, np.asarray(hit))
+        self.rho = after
+        return moved
+
+    def _close(self, ended: Bool[np.ndarray, "tasks"], success: Bool[np.ndarray, "tasks"]) -> None:
+        """Books the attempts that ended, and prices up the edges that failed."""
+        for k in np.flatnonzero(ended):
+            transition, steps = int(self.transition[k]), int(self.clock[k])
+            attempt = Attempt(int(k), tuple(map(float, self.rho[k])), transition, bool(success[k]), steps)
+            self.walked.attempts.append(attempt)
+            route = self.routes[k]
+            if not attempt.success and route is not None:
+                route.penalise(self.rho[k], transition, self.planning.penalty)
+        self.clock[ended] = 0
+
+    def _decide(self, tasks: Int[np.ndarray, "m"]) -> None:
+        """Chooses the next transition of these tasks, searching anew only where a route does not know ρ."""
+        lost = [k for k in tasks if (route := self.routes[k]) is None or route.node(self.rho[k]) == NO_NODE]
+        for start in range(0, len(lost), GROUP):
+            group = np.array(lost[start : start + GROUP])
+            goals = Goal(self.low[group], self.high[group])
+            for k, route in zip(group, self.agent.routes(self.rho[group], goals, self.planning), strict=True):
+                self.routes[k] = route
+        first = None
+        if self.planning.critic and len(tasks):
+            first = np.asarray(price_first(self.agent, self.state, self.planning))
+        for k in tasks:
+            self.transition[k] = self._choose(self.routes[k], self.rho[k], None if first is None else first[k])
+
+    def _choose(self, route: Route | None, rho: Float[np.ndarray, "K"], first: Float[np.ndarray, "C"] | None) -> int:
+        assert route is not None
+        node = route.node(rho)
+        cost = route.field.graph.cost[node]
+        options = route.options(node)
+        best = options.min()
+        if np.isfinite(best):
+            if first is None:
+                return int(np.argmin(options))
+            close = options <= best + self.planning.critic
+            return int(np.argmin(np.where(close, options - np.where(close, cost, 0) + first, np.inf)))
+        # No known way leads there. Any change that can be made may open one: on ℝ the next draw differs.
+        weights = np.exp(-cost)
+        if not weights.sum() > 0:
+            weights = np.asarray(self.agent.memory.used, float)
+        return int(self.random.choice(len(weights), p=weights / weights.sum()))
 
 
 @eqx.filter_jit
-def _step(agent, key, state, transition):
-    a, b = jax.random.split(key)
-    action = choose_actions(agent, a, state, transition)
-    state = jax.vmap(agent.game.step)(jax.random.split(b, action.shape[0]), state, action)
-    return state, jax.vmap(agent.game.attributes)(state)
-
-
-def walk(agent, state, goals, budget, planning, seed):
-    low, high = np.asarray(goals.low), np.asarray(goals.high)
-    rho = np.asarray(jax.jit(jax.vmap(agent.game.attributes))(state))
-    n = len(rho)
-    keys = jax.random.split(jax.random.key(seed), budget)
-    routes: list[Route | None] = [None] * n
-    transition = np.zeros(n, np.int32)
-    clock = np.zeros(n, int)
-    done = np.all((rho >= low) & (rho <= high), axis=1)
-    steps = np.where(done, 0, budget)
-    fresh = ~done
-    result = Walk(done, steps)
-    for t in range(budget):
-        timed_out = ~done & (clock >= agent.settings.attempt_steps)
-        for lane in np.flatnonzero(timed_out):
-            result.attempts.append((lane, rho[lane], int(transition[lane]), False, int(clock[lane])))
-            node = routes[lane].node(rho[lane])
-            if node != NO_NODE: routes[lane].penalise(node, int(transition[lane]), planning.penalty)
-        decide = ~done & (fresh | timed_out)
-        if decide.any():
-            _decide(agent, planning, state, rho, low, high, routes, transition, np.flatnonzero(decide))
-            clock[decide] = 0
-        state, after = _step(agent, keys[t], state, jnp.asarray(transition))
-        after = np.asarray(after)
-        clock += 1
-        fresh = np.any(after != rho, axis=1)
-        space = agent.game.space
-        hit = np.asarray(space.same_change(space.difference(after, rho), agent.memory.delta[transition]))
-        for lane in np.flatnonzero(fresh & ~done):
-            result.attempts.append((lane, rho[lane], int(transition[lane]), bool(hit[lane]), int(clock[lane])))
-        rho = after
-        reached = ~done & np.all((rho >= low) & (rho <= high), axis=1)
-        steps[reached] = t + 1
-        done |= reached
-        if done.all(): break
-    return result
-
-
-def _decide(agent, planning, state, rho, low, high, routes, transition, lanes):
-    lost = [k for k in lanes if routes[k] is None or routes[k].node(rho[k]) == NO_NODE]
-    for i in range(0, len(lost), GROUP):
-        group = np.array(lost[i : i + GROUP])
-        for k, route in zip(group, agent.routes(rho[group], Goal(low[group], high[group]), planning), strict=True):
-            routes[k] = route
-    first = np.asarray(price_first(agent, state, planning)) if planning.critic else None
-    for k in lanes:
-        route = routes[k]
-        node = route.node(rho[k])
-        options = route.options(node)
-        if first is not None:
-            options = np.where(np.isfinite(options), options, 0) - np.where(np.isfinite(options), route.graph.cost[node], -np.inf) + first[k]
-        options = np.where(np.isfinite(route.graph.cost[node]), options, np.inf)
-        if not np.isfinite(options).any():
-            # nothing known leads there: any likely change may open a way
-            weights = np.exp(-route.graph.cost[node])
-            weights = weights if weights.sum() > 0 else np.asarray(agent.memory.used, float)
-            transition[k] = np.random.default_rng(k).choice(len(weights), p=weights / weights.sum())
-        else:
-            transition[k] = int(np.argmin(options))
+def advance(
+    agent: Agent, key: PRNGKeyArray, state: Any, transition: Int[Array, "n"], clock: Int[Array, "n"]
+) -> tuple[Any, Float[Array, "n K"], Bool[Array, "n"]]:
+    """One step of every task: the new states, their ρ, and whether the change made was the wished one."""
+    game, (act_key, step_key) = agent.game, jax.random.split(key)
+    action = choose_actions(agent, act_key, state, transition, clock)
+    following = jax.vmap(game.step)(jax.random.split(step_key, action.shape[0]), state, action)
+    before, after = jax.vmap(game.attributes)(state), jax.vmap(game.attributes)(following)
+    hit = game.space.same_change(game.space.difference(after, before), agent.memory.delta[transition])
+    return following, after, hit

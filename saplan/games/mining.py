@@ -97,7 +97,7 @@ class Mining(Game[MiningState]):
     @property
     def space(self) -> Product:
         blocks = tuple(Real(resolution=1.0, low=0.0, high=c + self.outer) for c in self.centre)
-        return Product((*(f"m{j + 1}" for j in range(self.minerals)), "hammer"), (*blocks, Natural(bins=2)))
+        return Product((*(f"m{j + 1}" for j in range(self.minerals)), "hammer"), (*blocks, Natural(bins=8)))
 
     def inside(self, v: Float[Array, "... q"]) -> Bool[Array, "..."]:
         """Whether amounts of minerals lie in S."""

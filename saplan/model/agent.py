@@ -12,8 +12,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from saplan.games import Game
 from saplan.goals import Goal, parse_goal
 from saplan.model.edges import EdgeDetector
-from saplan.model.memory import Memory
-from saplan.model.policy import Policy
+from saplan.model.memory import Memory, marginals
+from saplan.model.policy import Policy, heating
 from saplan.model.settings import Settings
 from saplan.planning import Plan, Route, search
 
@@ -29,9 +29,10 @@ class Planning:
     """Price of one expected step, in nats of success probability (paper: 0, the likeliest path however long)."""
     calibrated: bool = True
     """Whether edges are priced by the calibrated head of the detector (paper: it has but one)."""
-    critic: bool = True
-    """Whether the first edge is priced by the policy's own value of the present state, which knows where things lie."""
-    floor: float = 0.02
+    critic: float = 0.1
+    """Among first edges whose paths cost at most this much more than the best, the policy's own value of the present
+    state decides: it sees where things lie, the edge detector does not (paper: 0)."""
+    floor: float = 0.1
     """Edges that succeed less often are cut."""
     penalty: float = 2.0
     """What an edge that failed from this very ρ costs more, in nats."""
@@ -58,10 +59,10 @@ class Agent(eqx.Module):
         rho = np.asarray(self.game.attributes(state))
         return self.routes(rho[None], Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None]), planning)[0].plan(rho)
 
-    def act(self, key: PRNGKeyArray, state: Any, transition: int) -> int:
-        """An action towards one transition of 𝓑."""
+    def act(self, key: PRNGKeyArray, state: Any, transition: int, clock: int = 0) -> int:
+        """An action towards one transition of 𝓑, `clock` steps after the attempt at it began."""
         states = jax.tree.map(lambda x: x[None], state)
-        return int(choose_actions(self, key, states, jnp.array([transition]))[0])
+        return int(choose_actions(self, key, states, jnp.array([transition]), jnp.array([clock]))[0])
 
     def routes(self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning) -> list[Route]:
         """Searches from several ρ to a goal each."""
@@ -93,10 +94,14 @@ def price_edges(
 ) -> tuple[Float[Array, "n C K"], Float[Array, "n C"]]:
     """The ends of all transitions, and -log of their success with the price of their time; infinite where cut."""
     space, memory = agent.game.space, agent.memory
-    ends = space.compose(rho[:, None], memory.delta[None])
+    # Changes are rounded to the grain of the graph: two that nearly cancel would else spin ever new nodes.
+    grain = jnp.array(space.grain)
+    ends = space.compose(rho[:, None], jnp.round(memory.delta / grain) * grain)
     log_success, steps = edge_outlook(agent, rho, planning)
     cost = -log_success + planning.time_weight * steps
-    real = memory.used & space.contains(ends) & (log_success > jnp.log(planning.floor))
+    # A value that training never met is not trusted: the detector knows nothing there, and ℕ has no end.
+    known = jnp.all(marginals(memory.explored + memory.executed, space, ends) > 0, axis=-1)
+    real = memory.used & space.contains(ends) & known & (log_success > jnp.log(planning.floor))
     return ends, jnp.where(real, cost, jnp.inf)
 
 
@@ -124,10 +129,10 @@ def price_first(agent: Agent, state: Any, planning: Planning) -> Float[Array, "n
 
 @eqx.filter_jit
 def choose_actions(
-    agent: Agent, key: PRNGKeyArray, state: Any, transition: Int[Array, "n"]
+    agent: Agent, key: PRNGKeyArray, state: Any, transition: Int[Array, "n"], clock: Int[Array, "n"]
 ) -> Int[Array, "n"]:
-    """One action per state towards its transition, drawn from the execution policy."""
+    """One action per state towards its transition, drawn from the execution policy; `clock` is the attempt's age."""
     rho = jax.vmap(agent.game.attributes)(state)
     trunk = agent.policy.trunk(agent.game.space, jax.vmap(agent.game.observe)(state), rho)
     logits = agent.policy.execution(agent.game.space, trunk, agent.memory.delta[transition])
-    return jax.random.categorical(key, logits / agent.settings.temperature, axis=-1)
+    return jax.random.categorical(key, logits / heating(agent.settings, clock)[:, None], axis=-1)

@@ -1,7 +1,7 @@
 """Attempts: from ρ, at most M_max steps, ended by the first change of ρ or by the clock.
 
 A lane plays one game after another. In each game attempts follow one another, the next starting where the last ended.
-The first half of the lanes explores: any change will do. The second half executes: only the wished change counts.
+An exploring attempt may end with any change; an executing one is to make the wished change and no other.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
 
-from saplan.algebra import Product
 from saplan.games import Game
 from saplan.model.settings import Settings
 
@@ -22,12 +21,16 @@ class Lanes(eqx.Module):
 
     state: Any
     rho: Float[Array, "lanes K"]
+    explores: Bool[Array, "lanes"]
+    """Whether the present attempt explores."""
     wish: Float[Array, "lanes K"]
-    """The change an executing lane is to make; the identity for an exploring one."""
+    """The change an executing lane is to make."""
     clock: Int[Array, "lanes"]
     """Steps since the attempt began."""
     age: Int[Array, "lanes"]
     """Steps since the game began."""
+    handover: Int[Array, "lanes"]
+    """The age from which the game's attempts execute; those before explore."""
 
 
 class Steps(eqx.Module):
@@ -35,6 +38,7 @@ class Steps(eqx.Module):
 
     words: Int16[Array, "... slots"]
     rho: Float[Array, "... K"]
+    explores: Bool[Array, "..."]
     wish: Float[Array, "... K"]
     action: Int[Array, "..."]
     delta: Float[Array, "... K"]
@@ -43,24 +47,19 @@ class Steps(eqx.Module):
     """ρ after the step, before any new map."""
     changed: Bool[Array, "..."]
     success: Bool[Array, "..."]
-    """The attempt ended with the wished change (executing lanes)."""
+    """The attempt ended with the wished change (never when exploring)."""
     failure: Bool[Array, "..."]
-    """The attempt ended otherwise."""
+    """The attempt ended without what it was for."""
     clock: Int[Array, "..."]
     """Steps the attempt has taken, this one included."""
     game_over: Bool[Array, "..."]
     """A new map follows."""
 
 
-Act = Callable[[PRNGKeyArray, Int16[Array, "lanes slots"], Float[Array, "lanes K"], Float[Array, "lanes K"]], Array]
-"""(key, words, ρ, wish) → an action per lane."""
-Wish = Callable[[PRNGKeyArray, Float[Array, "lanes K"]], Float[Array, "lanes K"]]
-"""(key, ρ) → the change every lane is to try next."""
-
-
-def exploring(lanes: int) -> Bool[Array, "lanes"]:
-    """Which lanes explore."""
-    return jnp.arange(lanes) < lanes // 2
+Act = Callable[[PRNGKeyArray, Int16[Array, "lanes slots"], Lanes], Int[Array, "lanes"]]
+"""(key, words, lanes) → an action per lane."""
+Propose = Callable[[PRNGKeyArray, Float[Array, "lanes K"]], Float[Array, "lanes K"]]
+"""(key, ρ) → the change every lane would try next, were it to execute."""
 
 
 def fresh_maps(game: Game[Any], key: PRNGKeyArray, lanes: int) -> Any:
@@ -68,47 +67,63 @@ def fresh_maps(game: Game[Any], key: PRNGKeyArray, lanes: int) -> Any:
     return jax.vmap(game.reset)(jax.random.split(key, lanes))
 
 
-def begin(game: Game[Any], key: PRNGKeyArray, lanes: int, wish: Wish) -> Lanes:
-    """Every lane at the start of a game."""
-    map_key, wish_key = jax.random.split(key)
-    state = fresh_maps(game, map_key, lanes)
+def draw_handover(settings: Settings, key: PRNGKeyArray) -> Int[Array, "lanes"]:
+    """When each lane's next game passes from exploring to executing."""
+    lanes = settings.lanes
+    if settings.handover:
+        return jax.random.randint(key, (lanes,), 0, settings.game_steps)
+    # The paper's way: a game is played by one policy alone.
+    return jnp.where(jnp.arange(lanes) < lanes // 2, settings.game_steps, 0)
+
+
+def begin(game: Game[Any], settings: Settings, key: PRNGKeyArray) -> Lanes:
+    """Every lane at the start of a game, exploring: nothing can be wished for yet."""
+    map_key, handover_key = jax.random.split(key)
+    state = fresh_maps(game, map_key, settings.lanes)
     rho = jax.vmap(game.attributes)(state)
-    zero = jnp.zeros(lanes, jnp.int32)
-    return Lanes(state, rho, wish(wish_key, rho), zero, zero)
+    zero = jnp.zeros(settings.lanes, jnp.int32)
+    wish = jnp.broadcast_to(game.space.identity, rho.shape)
+    everyone = jnp.ones(settings.lanes, bool)
+    return Lanes(state, rho, everyone, wish, zero, zero, draw_handover(settings, handover_key))
 
 
 def advance(
-    game: Game[Any], settings: Settings, key: PRNGKeyArray, lanes: Lanes, fresh: Any, act: Act, wish: Wish
+    game: Game[Any], settings: Settings, key: PRNGKeyArray, lanes: Lanes, fresh: Any, act: Act, propose: Propose
 ) -> tuple[Lanes, Steps]:
     """One step of every lane. A lane whose game ends goes on with its map from `fresh`."""
-    count = lanes.age.shape[0]
-    act_key, step_key, restart_key, wish_key = jax.random.split(key, 4)
+    act_key, step_key, restart_key, wish_key, handover_key = jax.random.split(key, 5)
     words = jax.vmap(game.observe)(lanes.state)
-    action = act(act_key, words, lanes.rho, lanes.wish)
-    state = jax.vmap(game.step)(jax.random.split(step_key, count), lanes.state, action)
+    action = act(act_key, words, lanes)
+    state = jax.vmap(game.step)(jax.random.split(step_key, settings.lanes), lanes.state, action)
     after = jax.vmap(game.attributes)(state)
 
-    space, explores = game.space, exploring(count)
-    delta = space.difference(after, lanes.rho)
+    delta = game.space.difference(after, lanes.rho)
     changed = jnp.any(after != lanes.rho, axis=-1)
-    success = changed & ~explores & space.same_change(delta, lanes.wish)
+    success = changed & ~lanes.explores & game.space.same_change(delta, lanes.wish)
     ended = changed | (lanes.clock + 1 >= settings.attempt_steps)
-    failure = ended & jnp.where(explores, ~changed, ~success)
-    gives_up = failure & (explores | (jax.random.uniform(restart_key, (count,)) < settings.restart))
-    game_over = gives_up | (lanes.age + 1 >= settings.game_steps) | jax.vmap(game.over)(state)
+    failure = ended & jnp.where(lanes.explores, ~changed, ~success)
+    resigned = failure & (lanes.explores | (jax.random.uniform(restart_key, (settings.lanes,)) < settings.restart))
+    game_over = resigned | (lanes.age + 1 >= settings.game_steps) | jax.vmap(game.over)(state)
+    steps = Steps(
+        words, lanes.rho, lanes.explores, lanes.wish, action, delta, after, changed, success, failure,
+        lanes.clock + 1, game_over,
+    )  # fmt: skip
 
     state = select(game_over, fresh, state)
     rho = jax.vmap(game.attributes)(state)
     starts = ended | game_over
-    following = jnp.where(starts[:, None], wish(wish_key, rho), lanes.wish)
-    zero = jnp.zeros_like(lanes.clock)
-    new_lanes = Lanes(
-        state, rho, following, jnp.where(starts, zero, lanes.clock + 1), jnp.where(game_over, zero, lanes.age + 1)
+    age = jnp.where(game_over, 0, lanes.age + 1)
+    handover = jnp.where(game_over, draw_handover(settings, handover_key), lanes.handover)
+    following = Lanes(
+        state=state,
+        rho=rho,
+        explores=jnp.where(starts, age < handover, lanes.explores),
+        wish=jnp.where(starts[:, None], propose(wish_key, rho), lanes.wish),
+        clock=jnp.where(starts, 0, lanes.clock + 1),
+        age=age,
+        handover=handover,
     )
-    steps = Steps(
-        words, lanes.rho, lanes.wish, action, delta, after, changed, success, failure, lanes.clock + 1, game_over
-    )
-    return new_lanes, steps
+    return following, steps
 
 
 def select(mask: Bool[Array, "lanes"], yes: Any, no: Any) -> Any:
@@ -118,7 +133,7 @@ def select(mask: Bool[Array, "lanes"], yes: Any, no: Any) -> Any:
 
 
 def roll_out(
-    game: Game[Any], settings: Settings, key: PRNGKeyArray, lanes: Lanes, act: Act, wish: Wish
+    game: Game[Any], settings: Settings, key: PRNGKeyArray, lanes: Lanes, act: Act, propose: Propose
 ) -> tuple[Lanes, Steps]:
     """`settings.rollout` steps of every lane.
 
@@ -126,14 +141,14 @@ def roll_out(
     games end twice within one rollout plays its fresh map twice.
     """
     map_key, steps_key = jax.random.split(key)
-    fresh = fresh_maps(game, map_key, lanes.age.shape[0])
+    fresh = fresh_maps(game, map_key, settings.lanes)
 
     def one(lanes: Lanes, key: PRNGKeyArray) -> tuple[Lanes, Steps]:
-        return advance(game, settings, key, lanes, fresh, act, wish)
+        return advance(game, settings, key, lanes, fresh, act, propose)
 
     return jax.lax.scan(one, lanes, jax.random.split(steps_key, settings.rollout))
 
 
-def identity_wish(space: Product, lanes: int) -> Float[Array, "lanes K"]:
-    """The wish of lanes that have none."""
-    return jnp.broadcast_to(space.identity, (lanes, space.size))
+def usable(steps: Steps) -> Bool[Array, "..."]:
+    """Steps whose outcome is known: a game cut off without a change says nothing of what would have come."""
+    return steps.changed | ~steps.game_over

@@ -2,11 +2,19 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
-from saplan.algebra import Delta, Product, Rho
+from saplan.algebra import Product, Rho
+from saplan.model.attempt import Steps
 from saplan.model.edges import EdgeDetector
-from saplan.model.memory import Memory, marginals
+from saplan.model.memory import Memory, cell, marginals
+from saplan.model.settings import Settings
+
+
+def joint_rarity(memory: Memory, space: Product, rho: Rho) -> Float[Array, "..."]:
+    """How rarely exploration saw this combination of attribute values."""
+    share = (memory.explored_cells[cell(space, rho)] + 1) / (jnp.sum(memory.explored_cells) + 1)
+    return share**-0.5
 
 
 def rarity(memory: Memory, space: Product, rho: Rho, before: Rho) -> Float[Array, "..."]:
@@ -22,20 +30,16 @@ def rarity(memory: Memory, space: Product, rho: Rho, before: Rho) -> Float[Array
 
 
 def exploration_reward(
-    memory: Memory,
-    detector: EdgeDetector,
-    space: Product,
-    before: Rho,
-    delta: Delta,
-    after: Rho,
-    changed: Bool[Array, "..."],
-    alphas: tuple[float, float],
+    memory: Memory, detector: EdgeDetector, space: Product, steps: Steps, settings: Settings
 ) -> Float[Array, "..."]:
     """R_exp = -α_1 log ED(ρ, δρ) + α_2 h for every step that changed ρ, zero for the others."""
-    surprise, rare = alphas
-    reward = jnp.zeros(changed.shape)
-    if surprise:
-        reward = reward - surprise * jax.nn.log_sigmoid(detector(space, before, delta).feasible)
-    if rare:
-        reward = reward + rare * jnp.where(changed, rarity(memory, space, after, before), 0.0)
-    return jnp.where(changed, reward, 0.0)
+    reward = jnp.zeros(steps.changed.shape)
+    if settings.alpha_surprise:
+        surprise = -jax.nn.log_sigmoid(detector(space, steps.rho, steps.delta).feasible)
+        reward = reward + settings.alpha_surprise * surprise
+    if settings.alpha_rare:
+        rare = rarity(memory, space, steps.after, steps.rho)
+        if settings.joint:
+            rare = joint_rarity(memory, space, steps.after)
+        reward = reward + settings.alpha_rare * jnp.where(steps.changed, rare, 0.0)
+    return jnp.where(steps.changed, reward, 0.0)

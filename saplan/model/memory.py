@@ -11,6 +11,10 @@ NEW_PER_UPDATE = 8
 """Distinct new changes that one update can take in; what is left over is met again soon."""
 
 
+CELLS = 2**14
+"""Size of the table of joint cells; collisions only make a place look a little less new."""
+
+
 class Memory(eqx.Module):
     """𝓑 in fixed-capacity arrays, `size` of them in use, and counts per coordinate and bin."""
 
@@ -32,6 +36,9 @@ class Memory(eqx.Module):
     explored: Int32[Array, "K bins"]
     executed: Int32[Array, "K bins"]
     """p_expl and p_exec: visits to every bin of every coordinate by the two policies."""
+    explored_cells: Int32[Array, "cells"]
+    executed_cells: Int32[Array, "cells"]
+    """The same for joint cells, the bins of all coordinates together, hashed into tables of fixed size."""
 
     @property
     def spread(self) -> Delta:
@@ -52,9 +59,9 @@ class Memory(eqx.Module):
 def empty_memory(space: Product, capacity: int) -> Memory:
     """Nothing seen yet."""
     rows, counts = jnp.zeros((capacity, space.size)), jnp.zeros(capacity, jnp.int32)
-    bins = jnp.zeros((space.size, max(space.bins)), jnp.int32)
+    bins, cells = jnp.zeros((space.size, max(space.bins)), jnp.int32), jnp.zeros(CELLS, jnp.int32)
     zero = jnp.zeros((), jnp.int32)
-    return Memory(rows, rows, rows, rows, counts, counts, counts, zero, zero, bins, bins)
+    return Memory(rows, rows, rows, rows, counts, counts, counts, zero, zero, bins, bins, cells, cells)
 
 
 def remember(memory: Memory, space: Product, delta: Delta, happened: Bool[Array, "n"]) -> Memory:
@@ -91,12 +98,48 @@ def remember(memory: Memory, space: Product, delta: Delta, happened: Bool[Array,
     )
 
 
-def count_visits(counts: Int32[Array, "K bins"], space: Product, rho: Rho, weight: Bool[Array, "n"]) -> Int32[Array, "K bins"]:
-    """Adds the visits of a batch of ρ to marginal counts."""
-    member = space.bin(rho)[:, :, None] == jnp.arange(counts.shape[1])
-    return counts + jnp.sum(member & weight[:, None, None], axis=0, dtype=jnp.int32)
+def count_visits(
+    memory: Memory, space: Product, rho: Rho, exploring: Bool[Array, "n"], executing: Bool[Array, "n"]
+) -> Memory:
+    """Adds the visits of a batch of ρ by either policy."""
+    member = space.bin(rho)[:, :, None] == jnp.arange(memory.explored.shape[1])
+    place = cell(space, rho)
+
+    def add(bins: Array, cells: Array, who: Bool[Array, "n"]) -> tuple[Array, Array]:
+        more = jnp.sum(member & who[:, None, None], axis=0, dtype=jnp.int32)
+        return bins + more, cells.at[place].add(who.astype(jnp.int32))
+
+    explored, explored_cells = add(memory.explored, memory.explored_cells, exploring)
+    executed, executed_cells = add(memory.executed, memory.executed_cells, executing)
+    return eqx.tree_at(
+        lambda m: (m.explored, m.explored_cells, m.executed, m.executed_cells),
+        memory,
+        (explored, explored_cells, executed, executed_cells),
+    )
+
+
+def count_attempts(
+    memory: Memory, space: Product, wish: Delta, tried: Bool[Array, "n"], success: Bool[Array, "n"]
+) -> Memory:
+    """Adds a batch of execution attempts to the tallies of their transitions."""
+    member = (memory.index(space, wish)[:, None] == jnp.arange(memory.key.shape[0])) & tried[:, None]
+    count = lambda mask: jnp.sum(mask, axis=0, dtype=jnp.int32)  # noqa: E731
+    return eqx.tree_at(
+        lambda m: (m.tried, m.succeeded),
+        memory,
+        (memory.tried + count(member), memory.succeeded + count(member & success[:, None])),
+    )
 
 
 def marginals(counts: Int32[Array, "K bins"], space: Product, rho: Rho) -> Int32[Array, "... K"]:
     """The counts of every coordinate of a batch of ρ."""
     return counts[jnp.arange(counts.shape[0]), space.bin(rho)]
+
+
+def cell(space: Product, rho: Rho) -> Int[Array, "..."]:
+    """The joint cell of ρ in the table of visits."""
+    mixed = jnp.zeros(rho.shape[:-1], jnp.uint32)
+    for k, part in enumerate(jnp.moveaxis(space.bin(rho), -1, 0)):
+        mixed = (mixed ^ (part.astype(jnp.uint32) + jnp.uint32(k + 1))) * jnp.uint32(0x9E3779B1)
+        mixed = mixed ^ (mixed >> 15)
+    return (mixed % CELLS).astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""The policies: one network, one goal per transition in 𝓑, and one more goal, "explore".
+"""The two policies: one network, one goal per transition in 𝓑, and one more goal, "explore".
 
 Its first outputs are logits of Q(s, a, δρ) = E[γ^steps · 1(the first change is δρ)], the value of trying δρ; its last
 outputs are the value of exploring.
@@ -11,9 +11,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Int16, PRNGKeyArray
 
-from saplan.algebra import Delta, Product, Rho
+from saplan.algebra import Delta, Product
 from saplan.games import Game
 from saplan.learning.networks import GoalNetwork
+from saplan.model.attempt import Lanes
 from saplan.model.settings import Settings
 
 Features = Float[Array, "... features"]
@@ -47,32 +48,28 @@ class Policy(eqx.Module):
     def execution(self, space: Product, trunk: Features, wish: Delta) -> Float[Array, "... actions"]:
         """Logits of Q(s, a, δρ)."""
         goal = space.encode_delta(wish)
-        goal = jnp.concatenate([goal, jnp.zeros((*goal.shape[:-1], 1))], axis=-1)
-        out = self.network.head(trunk, goal)
+        out = self.network.head(trunk, jnp.concatenate([goal, jnp.zeros((*goal.shape[:-1], 1))], axis=-1))
         return out[..., : out.shape[-1] // 2]
 
     def exploration(self, space: Product, trunk: Features) -> Float[Array, "... actions"]:
         """The value of every action for exploring."""
-        goal = jnp.zeros(space.delta_width + 1).at[-1].set(1.0)
-        out = self.network.head(trunk, goal)
+        out = self.network.head(trunk, jnp.zeros(space.delta_width + 1).at[-1].set(1.0))
         return out[..., out.shape[-1] // 2 :]
 
 
-def act_in_lanes(
-    policy: Policy,
-    space: Product,
-    settings: Settings,
-    key: PRNGKeyArray,
-    words: Int16[Array, "lanes slots"],
-    rho: Rho,
-    wish: Delta,
-) -> Int[Array, "lanes"]:
-    """Actions of the exploring first half and the executing second half of the lanes."""
-    half = words.shape[0] // 2
-    trunk = policy.trunk(space, words, rho)
-    explore = policy.exploration(space, trunk[:half]) / settings.explore_temperature
-    mixed = jnp.log(
-        (1 - settings.explore_random) * jax.nn.softmax(explore) + settings.explore_random / explore.shape[-1]
-    )
-    execute = policy.execution(space, trunk[half:], wish[half:]) / settings.temperature
-    return jax.random.categorical(key, jnp.concatenate([mixed, execute]), axis=-1)
+def heating(settings: Settings, clock: Int[Array, "n"]) -> Float[Array, "n"]:
+    """The temperature of an attempt, rising with its length: who walks in circles should waver."""
+    return settings.temperature * (1 + jnp.maximum(clock - settings.patience, 0) / settings.patience)
+
+
+def sample_actions(
+    policy: Policy, space: Product, settings: Settings, key: PRNGKeyArray, words: Int16[Array, "n slots"], lanes: Lanes
+) -> Int[Array, "n"]:
+    """An action per lane, by whichever policy plays there."""
+    trunk = policy.trunk(space, words, lanes.rho)
+    heat = heating(settings, lanes.clock)[:, None]
+    execute = jax.nn.log_softmax(policy.execution(space, trunk, lanes.wish) / heat)
+    explore = jax.nn.softmax(policy.exploration(space, trunk) / settings.explore_temperature)
+    random = settings.explore_random
+    explore = jnp.log((1 - random) * explore + random / explore.shape[-1])
+    return jax.random.categorical(key, jnp.where(lanes.explores[:, None], explore, execute), axis=-1)

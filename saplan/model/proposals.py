@@ -2,11 +2,11 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from saplan.algebra import Product, Rho
 from saplan.model.edges import EdgeDetector
-from saplan.model.memory import Memory, marginals
+from saplan.model.memory import Memory, cell, marginals
 from saplan.model.settings import Settings
 
 
@@ -21,17 +21,18 @@ def proposal_weights(
     inside = memory.used & space.contains(ends)
     logit = detector(space, rho[:, None, :], memory.delta[None]).feasible
     likely = inside & (jax.nn.sigmoid(logit) > settings.threshold)
-    ahead = jnp.min(marginals(memory.explored, space, ends), axis=-1)
-    behind = 1 + jnp.min(marginals(memory.executed, space, ends), axis=-1)
-    gamma = _normalised(likely * (ahead / behind))
-    mixed = settings.uniform * _normalised(likely * 1.0) + (1 - settings.uniform) * gamma
-    return (1 - settings.doubt) * mixed + settings.doubt * _normalised(inside * 1.0) + 1e-9 * inside
+    if settings.joint:
+        place = cell(space, ends)
+        ahead, behind = memory.explored_cells[place], memory.executed_cells[place]
+    else:
+        ahead = jnp.min(marginals(memory.explored, space, ends), axis=-1)
+        behind = jnp.min(marginals(memory.executed, space, ends), axis=-1)
+    gamma = normalised(likely * ((1 + ahead) / (1 + behind)))
+    mixed = settings.uniform * normalised(likely * 1.0) + (1 - settings.uniform) * gamma
+    # The last terms keep every row a distribution, also where nothing is known or nothing is thought likely.
+    return (1 - settings.doubt) * mixed + settings.doubt * normalised(inside * 1.0) + 1e-9 * inside + 1e-30
 
 
-def propose(key: PRNGKeyArray, weights: Float[Array, "lanes C"]) -> Int[Array, "lanes"]:
-    """One entry of 𝓑 per lane."""
-    return jax.random.categorical(key, jnp.log(weights + 1e-30), axis=-1)
-
-
-def _normalised(weights: Float[Array, "lanes C"]) -> Float[Array, "lanes C"]:
+def normalised(weights: Float[Array, "lanes C"]) -> Float[Array, "lanes C"]:
+    """Every row scaled to sum to one, or left at zero."""
     return weights / jnp.maximum(jnp.sum(weights, axis=-1, keepdims=True), 1e-9)

@@ -35,6 +35,8 @@ class Settings:
     """λ: how far returns look along the rollout while its actions are the ones the policy would take."""
     temperature: float = 0.05
     """Sharpness of the execution policy, on the scale of its logits."""
+    patience: int = 10
+    """Steps of an attempt after which the execution policy grows less sharp."""
     explore_discount: float = 0.97
     """Discount per step of the exploration policy."""
     explore_temperature: float = 0.05
@@ -64,7 +66,16 @@ class Settings:
     edge_batch: int = 512
     edge_steps: int = 4
     """Gradient steps of the edge detector per update."""
+    edge_hidden: int = 64
+    """Hidden units of the edge detector."""
+    edge_rate: float = 1e-3
+    """Step size of Adam for the edge detector."""
 
+    handover: bool = True
+    """Whether a game passes from exploring to executing at a random age, so that execution starts wherever exploration
+    gets to (paper: a game is played by one policy alone)."""
+    joint: bool = True
+    """Whether rarity is judged by combinations of attribute values (paper: by each value alone)."""
     relabel: bool = True
     """Whether every step teaches the execution policy about every transition in 𝓑 (paper: only the attempted one)."""
 

@@ -2,14 +2,14 @@
 
 import enum
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
 from jaxtyping import Bool, Float, Int64
 from scipy.sparse.csgraph import dijkstra
 
-from saplan.planning.graph import NO_NODE, EdgeFunction, Graph, Nodes
+from saplan.planning.graph import NO_NODE, UNEXPANDED, EdgeFunction, Graph, Nodes
 
 
 class Outcome(enum.Enum):
@@ -32,52 +32,63 @@ class Plan:
     """The entry of 𝓑 that leads from each to the next."""
 
 
-@dataclass
+class Field:
+    """A finished graph with the cost from every node to its owner's goal."""
+
+    def __init__(self, graph: Graph, goals: Int64[np.ndarray, "m"]) -> None:
+        """`goals` are the nodes that satisfy their owner's goal."""
+        self.graph, self._goals = graph, goals
+        self._remaining: Float[np.ndarray, "n"] | None = None
+
+    @property
+    def remaining(self) -> Float[np.ndarray, "n"]:
+        """The cost from every node to its owner's goal."""
+        if self._remaining is None:
+            self._remaining = distances(self.graph, self._goals, backwards=True)
+        return self._remaining
+
+    def raise_price(self, node: int, transition: int, price: float) -> None:
+        """Makes one edge dearer; all paths are weighed anew when next asked for."""
+        self.graph.cost[node, transition] += price
+        self._remaining = None
+
+
+@dataclass(frozen=True)
 class Route:
     """All that a search found out about one goal: from any node it met, the way on is a look-up."""
 
-    graph: Graph
+    field: Field
     owner: int
     outcome: Outcome
-    remaining: Float[np.ndarray, "n"]
-    """Cost from every node of the graph to the goal."""
-    penalties: dict[tuple[int, int], float] = field(default_factory=dict)
-    """(node, transition) → what is added to its price, because it failed here before."""
 
     def node(self, rho: Float[np.ndarray, "K"]) -> int:
         """The node of ρ in this route's graph, NO_NODE if the search did not meet it or did not look beyond it."""
-        found = int(self.graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0])
-        return found if found != NO_NODE and self.graph.expanded[found] else NO_NODE
+        graph = self.field.graph
+        found = int(graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0])
+        return found if found != NO_NODE and graph.ends[found, 0] != UNEXPANDED else NO_NODE
 
     def options(self, node: int) -> Float[np.ndarray, "C"]:
         """The cost to the goal by way of each transition from a node."""
-        ends = self.graph.ends[node]
-        beyond = np.where(ends >= 0, self.remaining[ends], np.inf)
-        total = self.graph.cost[node] + beyond
-        for (at, transition), price in self.penalties.items():
-            if at == node:
-                total[transition] += price
-        return total
+        ends = self.field.graph.ends[node]
+        return self.field.graph.cost[node] + np.where(ends >= 0, self.field.remaining[ends], np.inf)
 
-    def penalise(self, node: int, transition: int, price: float) -> None:
+    def penalise(self, rho: Float[np.ndarray, "K"], transition: int, price: float) -> None:
         """Makes a transition dearer here: it failed, and a wall should not be run against again and again."""
-        self.penalties[node, transition] = self.penalties.get((node, transition), 0.0) + price
+        node = self.node(rho)
+        if node != NO_NODE:
+            self.field.raise_price(node, transition, price)
 
     def plan(self, rho: Float[np.ndarray, "K"]) -> Plan:
         """The cheapest path from ρ, if the search met it."""
-        node = self.node(rho)
-        if node == NO_NODE or not np.isfinite(self.remaining[node]):
-            return Plan(self.outcome if self.outcome is not Outcome.FOUND else Outcome.UNREACHABLE)
-        cost, path, transitions = float(self.remaining[node]), [node], []
-        while self.remaining[node] > 0:
-            transition = int(np.argmin(self.options(node)))
-            node = int(self.graph.ends[node, transition])
-            transitions.append(transition)
-            if node in path:  # penalties can lead in circles; a plan must not
-                return Plan(Outcome.UNREACHABLE)
+        graph, node = self.field.graph, int(self.field.graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0])
+        if node == NO_NODE or not np.isfinite(self.field.remaining[node]):
+            return Plan(Outcome.UNREACHABLE if self.outcome is Outcome.FOUND else self.outcome)
+        cost, path, transitions = float(self.field.remaining[node]), [node], []
+        while self.field.remaining[node] > 0:
+            transitions.append(int(np.argmin(self.options(node))))
+            node = int(graph.ends[node, transitions[-1]])
             path.append(node)
-        visited = tuple(tuple(map(float, self.graph.rho[n])) for n in path)
-        return Plan(Outcome.FOUND, cost, visited, tuple(transitions))
+        return Plan(Outcome.FOUND, cost, tuple(tuple(map(float, graph.rho[n])) for n in path), tuple(transitions))
 
 
 def search(
@@ -108,8 +119,8 @@ def search(
         frontier = frontier[~spent[graph.owner[frontier]]]
         if len(frontier):
             graph.expand(frontier)
-    remaining = distances(graph, np.flatnonzero(is_goal), backwards=True)
-    return [Route(graph, k, _outcome(remaining[k], spent[k]), remaining) for k in range(len(starts))]
+    field = Field(graph, np.flatnonzero(is_goal))
+    return [Route(field, k, _outcome(field.remaining[k], spent[k])) for k in range(len(starts))]
 
 
 def _outcome(remaining: float, spent: bool) -> Outcome:
