@@ -1,1 +1,59 @@
 """saplan: train once without any task, then reach any goal you can write as attributes."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from saplan.algebra import Categorical, Cyclic, Integer, Natural, Product, Real
+    from saplan.errors import InputError
+    from saplan.experiments.evaluate import evaluate
+    from saplan.experiments.train import train
+    from saplan.games import Exchange, Mining, Switches, make_game, task_set
+    from saplan.goals import Goal, parse_goal
+    from saplan.model.agent import Agent, Planning
+    from saplan.model.settings import Settings, settings_for
+    from saplan.runs.store import load
+
+_HOMES = {
+    "saplan.algebra": ("Categorical", "Cyclic", "Integer", "Natural", "Product", "Real"),
+    "saplan.errors": ("InputError",),
+    "saplan.experiments.evaluate": ("evaluate",),
+    "saplan.experiments.train": ("train",),
+    "saplan.games": ("Exchange", "Mining", "Switches", "make_game", "task_set"),
+    "saplan.goals": ("Goal", "parse_goal"),
+    "saplan.model.agent": ("Agent", "Planning"),
+    "saplan.model.settings": ("Settings", "settings_for"),
+    "saplan.runs.store": ("load",),
+}
+
+__all__ = [
+    "Agent",
+    "Categorical",
+    "Cyclic",
+    "Exchange",
+    "Goal",
+    "InputError",
+    "Integer",
+    "Mining",
+    "Natural",
+    "Planning",
+    "Product",
+    "Real",
+    "Settings",
+    "Switches",
+    "evaluate",
+    "load",
+    "make_game",
+    "parse_goal",
+    "settings_for",
+    "task_set",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Names come when they are asked for, so that `saplan --help` need not wait for JAX.
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module 'saplan' has no attribute {name!r}")

@@ -18,6 +18,7 @@ from saplan.errors import InputError, unknown_name
 
 Options = TypeVar("Options")
 Rules = TypeVar("Rules")
+Numbers = TypeVar("Numbers")
 
 
 @dataclass(frozen=True)
@@ -103,34 +104,176 @@ def play(arguments: list[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Demo:
-    """Watch a few moments of every game, played by chance."""
+class Train(Generic[Rules, Numbers]):
+    """Train an agent on a game, without any task; leaves a run directory with configuration, metrics and agent.
 
+    `--paper` starts from the paper's variant; the other options then change that.
+    """
+
+    game: Rules
+    settings: Numbers
+    steps: int | None = None
+    """Environment steps, all of them counted; by default a tenth of the paper's."""
     seed: int = 0
-    """Which maps."""
-    steps: int = 3
-    """Steps of every game."""
+    """Seed of everything random."""
+    out: Path | None = None
+    """The run directory; by default runs/GAME-SEED."""
+    looks: int = 5
+    """How often to try held-back tasks on the way."""
+
+
+def train(arguments: list[str]) -> None:
+    """`saplan train GAME`."""
+    name, rest = take_game("train", arguments)
+    faithful = "--paper" in rest
+
+    from saplan.experiments.train import Shower
+    from saplan.experiments.train import train as train_agent
+    from saplan.games import GAMES
+    from saplan.model.settings import Settings, settings_for
+
+    game = GAMES[name]()
+    default = Train(game=game, settings=settings_for(game, faithful))
+    options = read(
+        Train, f"train {name}", [word for word in rest if word != "--paper"], (GAMES[name], Settings), default
+    )
+    check_number("--seed", options.seed)
+    check_number("--looks", options.looks)
+    out = options.out or Path("runs") / f"{name}-{options.seed}"
+    shower = Shower()
+    try:
+        train_agent(options.game, options.steps, options.seed, options.settings, out, options.looks, show=shower)
+    finally:
+        shower.close()
+    print(f"trained; the agent is in {out}: try `saplan evaluate {out}`")
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Success of a trained agent on fixed tasks. RUN is a run directory, or a game's name for the shipped agent."""
+
+    tasks: int = 1000
+    """Number of tasks."""
+    task_seed: int = 0
+    """Which tasks: the same for every agent."""
+    budget: int = 150
+    """Steps allowed per task."""
+    paper: bool = False
+    """Plan as the paper does: the likeliest path by the one probability its detector gives."""
+    json: bool = False
+    """Print JSON."""
+
+
+def evaluate(arguments: list[str]) -> None:
+    """`saplan evaluate RUN`."""
+    run, rest = take_run("evaluate", arguments)
+    options = read(Evaluate, "evaluate RUN", rest)
+    check_number("--task-seed", options.task_seed)
+    for option, value in (("--tasks", options.tasks), ("--budget", options.budget)):
+        if not 1 <= value <= 100_000:
+            raise InputError(f"{option} must lie in 1..100000, got {value}")
+
+    import json
+
+    from saplan.experiments.summary import evaluation_text, summarise
+    from saplan.model.agent import FAITHFUL, IMPROVED
+
+    planning = FAITHFUL if options.paper else IMPROVED
+    result = summarise(run, options.tasks, options.task_seed, options.budget, planning)
+    print(json.dumps(result, indent=2, ensure_ascii=False) if options.json else evaluation_text(result))
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """Plan a path of attributes to a goal, and walk it. RUN is a run directory, or a game's name."""
+
+    goal: str
+    """What to reach, as "red=2 blue=1", "m1=5.2±0.5" or "red>=2"; attributes not named are free."""
+    seed: int = 0
+    """Which map."""
+    budget: int = 150
+    """Steps allowed."""
+    json: bool = False
+    """Print JSON."""
+
+
+def plan(arguments: list[str]) -> None:
+    """`saplan plan RUN --goal TEXT`."""
+    run, rest = take_run("plan", arguments)
+    options = read(PlanOptions, "plan RUN", rest)
+    check_number("--seed", options.seed)
+    check_number("--budget", options.budget)
+
+    import json
+
+    from saplan.envs.tell import narrate, tell_json
+    from saplan.runs.store import load
+
+    agent = load(run)
+    if options.json:
+        print(json.dumps(tell_json(agent, options.goal, options.seed, options.budget), indent=2, ensure_ascii=False))
+    else:
+        for text in narrate(agent, options.goal, options.seed, options.budget, in_colour()):
+            print(text, flush=True)
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Check that this installation works: versions, devices, games, shipped agents."""
+
+
+def doctor(arguments: list[str]) -> None:
+    """`saplan doctor`."""
+    read(Doctor, "doctor", arguments)
+
+    from saplan.experiments.summary import examine
+
+    for line in examine():
+        print(line, flush=True)
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Train on switches, compare with the paper's figure, and carry out one plan."""
+
+    steps: int = 2_500_000
+    """Environment steps: a twentieth of the paper's."""
+    seed: int = 0
+    """Seed of everything random."""
+    tasks: int = 1000
+    """Test tasks."""
 
 
 def demo(arguments: list[str]) -> None:
     """`saplan demo`."""
     options = read(Demo, "demo", arguments)
     check_number("--seed", options.seed)
-    check_number("--steps", options.steps)
 
-    from saplan.envs.play import Player, play_keys, random_keys
-    from saplan.games import GAMES
+    from saplan.envs.tell import narrate
+    from saplan.experiments.evaluate import evaluate as run_tasks
+    from saplan.experiments.summary import PAPER
+    from saplan.experiments.train import Shower
+    from saplan.experiments.train import train as train_agent
 
-    for game in GAMES.values():
-        player = Player(game(), options.seed, None)
-        play_keys(player, in_colour(), random_keys(player, options.steps, options.seed))
-        print()
+    print(f"Training on switches, without any task, for {options.steps / 1e6:g} M steps (the paper: 50 M) ...")
+    shower = Shower()
+    agent = train_agent("switches", options.steps, options.seed, looks=2, show=shower)
+    shower.close()
+    print(f"\nTrying {options.tasks} tasks it never saw, 150 steps each ...")
+    success = float(run_tasks(agent, options.tasks).success.mean())
+    print(f"success {success:.1%}   (paper: {PAPER['structured']['switches']:.1%} after 50 M steps)\n")
+    for text in narrate(agent, "red=1 green=1 blue=1", options.seed, 150, in_colour()):
+        print(text, flush=True)
 
 
 COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
     "games": ("the rules of the games, as text, data or pictures", games),
     "play": ("play a game yourself", play),
-    "demo": ("watch a few moments of every game", demo),
+    "train": ("train an agent on a game, without any task", train),
+    "evaluate": ("success of a trained agent on fixed tasks", evaluate),
+    "plan": ("plan a path of attributes to a goal, and walk it", plan),
+    "demo": ("train on switches, compare with the paper, carry out a plan", demo),
+    "doctor": ("check that this installation works", doctor),
 }
 
 
@@ -201,8 +344,23 @@ def take_game(command: str, arguments: list[str]) -> tuple[str, list[str]]:
     return arguments[0], arguments[1:]
 
 
-def read(options: type[Options], command: str, arguments: list[str], rules: type | None = None) -> Options:
-    """The options of a command, read from its arguments; `rules` is the type of the `game` of a generic one."""
+def take_run(command: str, arguments: list[str]) -> tuple[str, list[str]]:
+    """Splits off the run, the first argument of a command."""
+    if arguments and arguments[0] in ("-h", "--help"):
+        return "", arguments
+    if not arguments or arguments[0].startswith("-"):
+        raise InputError(f"name a run directory or a game first, as in `saplan {command} switches`")
+    return arguments[0], arguments[1:]
+
+
+def read(
+    options: type[Options],
+    command: str,
+    arguments: list[str],
+    rules: type | tuple[type, ...] | None = None,
+    default: Options | None = None,
+) -> Options:
+    """The options of a command, read from its arguments; `rules` are the types that a generic one takes."""
     import tyro
 
     shape: type[Options] = options if rules is None else options[rules]  # type: ignore[index]
@@ -210,7 +368,8 @@ def read(options: type[Options], command: str, arguments: list[str], rules: type
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint), tables():
-            return tyro.cli(shape, prog=f"saplan {command}", args=arguments, config=config)
+            given: dict[str, Any] = {} if default is None else {"default": default}
+            return tyro.cli(shape, prog=f"saplan {command}", args=arguments, config=config, **given)
     except SystemExit as stop:
         if not stop.code:
             raise

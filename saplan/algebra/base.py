@@ -53,7 +53,7 @@ class Block(abc.ABC):
 
     @abc.abstractmethod
     def difference(self, b: Values, a: Values) -> Values:
-        """The change that leads from `a` to `b`: `compose(a, difference(b, a)) == b`."""
+        """The change that leads from `a` to `b`: composing `a` with it gives `b`."""
 
     @abc.abstractmethod
     def then(self, d: Values, e: Values) -> Values:

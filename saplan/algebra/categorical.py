@@ -37,23 +37,23 @@ class Categorical(Block):
         return len(self.labels)
 
     @property
-    def symbol(self) -> str:  # type: ignore[override]
+    def symbol(self) -> str:
         return "{" + ", ".join(self.labels) + "}"
 
     @property
-    def width(self) -> int:  # type: ignore[override]
+    def width(self) -> int:
         return self.n
 
     @property
-    def delta_width(self) -> int:  # type: ignore[override]
+    def delta_width(self) -> int:
         return 2 * self.n
 
     @property
-    def embed_width(self) -> int:  # type: ignore[override]
+    def embed_width(self) -> int:
         return self.n
 
     @property
-    def bins(self) -> int:  # type: ignore[override]
+    def bins(self) -> int:
         return self.n
 
     def ends(self, d: Values) -> tuple[Values, Values]:

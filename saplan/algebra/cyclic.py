@@ -28,11 +28,11 @@ class Cyclic(Block):
             raise InputError(f"ℤ/q needs q from 1 to 2^24, got q = {self.q}")
 
     @property
-    def symbol(self) -> str:  # type: ignore[override]
+    def symbol(self) -> str:
         return f"ℤ/{self.q}"
 
     @property
-    def bins(self) -> int:  # type: ignore[override]
+    def bins(self) -> int:
         return min(self.q, 64)
 
     @property
@@ -40,11 +40,11 @@ class Cyclic(Block):
         return min(max(self.q // 2, 1), 4)
 
     @property
-    def width(self) -> int:  # type: ignore[override]
+    def width(self) -> int:
         return 2 * self.harmonics
 
     @property
-    def delta_width(self) -> int:  # type: ignore[override]
+    def delta_width(self) -> int:
         return 2 * self.harmonics
 
     def compose(self, a: Values, d: Values) -> Values:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import final
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from saplan.algebra.base import Block, Features
@@ -39,7 +40,7 @@ class Product:
 
     @classmethod
     def of(cls, **blocks: Block) -> "Product":
-        """`Product.of(red=Natural(), switch=Cyclic(3))`."""
+        """A product from keywords, such as `Product.of(red=Natural(), switch=Cyclic(3))`."""
         return cls(tuple(blocks), tuple(blocks.values()))
 
     @property
@@ -171,7 +172,7 @@ class Product:
         )
 
     def parse(self, text: str) -> tuple[float, ...]:
-        """A whole element: every attribute given once as `name=value`. (Goals may be partial: see `saplan.goals`.)"""
+        """A whole element: every attribute given once as `name=value`; goals may be partial, see `saplan.goals`."""
         values: dict[int, float] = {}
         for token in text.replace(",", " ").split():
             name, sign, value = token.partition("=")
@@ -189,17 +190,18 @@ class Product:
             raise InputError(f"missing attributes: {', '.join(missing)}")
         return tuple(values[k] for k in range(self.size))
 
-    def format(self, a: Rho) -> str:
-        """`red=2 blue=1 switch=0`."""
+    def format(self, a: Rho | np.ndarray) -> str:
+        """The element as text, such as `red=2 blue=1 switch=0`."""
         return " ".join(
-            f"{name}={block.format(float(x))}" for name, block, x in zip(self.names, self.blocks, a, strict=True)
+            f"{name}={block.format(float(x))}"
+            for name, block, x in zip(self.names, self.blocks, np.asarray(a), strict=True)
         )
 
-    def format_delta(self, d: Delta) -> str:
-        """Only what changes: `red-1 held_red+1`; `nothing` for the identity."""
+    def format_delta(self, d: Delta | np.ndarray) -> str:
+        """Only what changes, such as `map_red -1, red +1`; `nothing` for the identity."""
         changed = [
             f"{name} {block.format_delta(float(x))}"
-            for name, block, x in zip(self.names, self.blocks, d, strict=True)
+            for name, block, x in zip(self.names, self.blocks, np.asarray(d), strict=True)
             if float(x) != block.identity
         ]
         return ", ".join(changed) or "nothing"

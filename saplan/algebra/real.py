@@ -38,11 +38,11 @@ class Real(Block):
             raise InputError(f"ℝ needs low < high, got [{self.low}, {self.high}]")
 
     @property
-    def tolerance(self) -> float:  # type: ignore[override]
+    def tolerance(self) -> float:
         return self.resolution / 2
 
     @property
-    def grain(self) -> float:  # type: ignore[override]
+    def grain(self) -> float:
         return self.resolution / 16
 
     @property
@@ -50,7 +50,7 @@ class Real(Block):
         return math.isfinite(self.low) and math.isfinite(self.high)
 
     @property
-    def bins(self) -> int:  # type: ignore[override]
+    def bins(self) -> int:
         if not self.bounded:
             return self.max_bins
         return min(self.max_bins, max(1, math.ceil((self.high - self.low) / self.resolution)))

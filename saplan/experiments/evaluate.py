@@ -1,5 +1,6 @@
 """Success on a fixed set of tasks: all of them carried out side by side, planned and replanned on the host."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.games import task_set
 from saplan.goals import Goal
-from saplan.model.agent import Agent, Planning, choose_actions, price_first
+from saplan.model.agent import IMPROVED, Agent, Planning, choose_actions, price_first
 from saplan.planning import Route
 from saplan.planning.graph import NO_NODE
 
@@ -45,7 +46,7 @@ def evaluate(
     tasks: int = 1000,
     task_seed: int = 0,
     budget: int = 150,
-    planning: Planning = Planning(),
+    planning: Planning = IMPROVED,
     seed: int = 0,
 ) -> Walk:
     """Carries out fixed tasks; a task succeeds at the first moment its goal holds, within the budget of steps."""
@@ -71,6 +72,12 @@ class Walker:
 
     def walk(self, budget: int, seed: int) -> Walk:
         """Steps until all goals are reached or the budget is spent."""
+        for _ in self.moves(budget, seed):
+            pass
+        return self.walked
+
+    def moves(self, budget: int, seed: int) -> Iterator[Bool[np.ndarray, "tasks"]]:
+        """The same, one step at a time: says where an attempt has just ended."""
         self.walked.steps[:] = np.where(self.done, 0, budget)
         moved = np.ones(len(self.rho), bool)
         for time, key in enumerate(jax.random.split(jax.random.key(seed), budget)):
@@ -83,17 +90,17 @@ class Walker:
             reached = ~self.done & self._reached()
             self.walked.steps[reached] = time + 1
             self.done |= reached
-        return self.walked
+            yield moved | late
 
     def _reached(self) -> Bool[np.ndarray, "tasks"]:
         return np.all((self.rho >= self.low) & (self.rho <= self.high), axis=1)
 
     def _step(self, key: PRNGKeyArray) -> Bool[np.ndarray, "tasks"]:
         """One action everywhere; says where ρ has changed, which ends an attempt."""
-        self.state, after, hit = advance(
+        self.state, new_rho, hit = advance(
             self.agent, key, self.state, jnp.asarray(self.transition), jnp.asarray(self.clock)
         )
-        after, self.clock = np.asarray(after), self.clock + 1
+        after, self.clock = np.asarray(new_rho), self.clock + 1
         moved = np.any(after != self.rho, axis=1)
         self._close(moved & ~self.done, np.asarray(hit))
         self.rho = after
@@ -140,6 +147,31 @@ class Walker:
         if not weights.sum() > 0:
             weights = np.asarray(self.agent.memory.used, float)
         return int(self.random.choice(len(weights), p=weights / weights.sum()))
+
+
+def causes_of_failure(agent: Agent, walked: Walk, budget: int) -> dict[str, int]:
+    """How many tasks failed for which reason, judged by the true rules of the game.
+
+    A task that lost a fifth of its budget or more in failed attempts failed by them: by *navigation* if most of that
+    was spent on transitions that were possible, else because the *edge detector was wrong*. Any other is *out of
+    steps*.
+    """
+    wasted = np.zeros((len(walked.success), 2))
+    failed = [attempt for attempt in walked.attempts if not attempt.success]
+    if failed:
+        rho = jnp.array([attempt.rho for attempt in failed])
+        delta = agent.memory.delta[jnp.array([attempt.transition for attempt in failed])]
+        possible = np.asarray(jax.vmap(agent.game.feasible)(rho, delta)) > 0
+        for attempt, could in zip(failed, possible, strict=True):
+            wasted[attempt.task, int(could)] += attempt.steps
+    lost = ~walked.success
+    by_attempts = lost & (wasted.sum(axis=1) >= budget / 5)
+    navigation = by_attempts & (wasted[:, 1] >= wasted[:, 0])
+    return {
+        "navigation": int(navigation.sum()),
+        "edge detector wrong": int((by_attempts & ~navigation).sum()),
+        "out of steps": int((lost & ~by_attempts).sum()),
+    }
 
 
 @eqx.filter_jit

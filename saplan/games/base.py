@@ -9,6 +9,7 @@ import jax
 from jaxtyping import Array, Bool, Float, Int, Int16, Key, PRNGKeyArray
 
 from saplan.algebra import Product
+from saplan.games.scene import Scene
 from saplan.goals import Goal
 
 State = TypeVar("State", bound=eqx.Module)
@@ -70,6 +71,10 @@ class Game(abc.ABC, Generic[State]):
     @abc.abstractmethod
     def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
         """The true probability, by the rules, that `delta` can be made at ρ: what the edge detector should say."""
+
+    @abc.abstractmethod
+    def scene(self, state: State) -> Scene:
+        """The state as people see it."""
 
 
 def task_set(game: Game[Any], count: int, seed: int) -> tuple[Any, Goal]:

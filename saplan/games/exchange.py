@@ -34,7 +34,7 @@ class ExchangeState(eqx.Module):
 @final
 @dataclass(frozen=True)
 class Exchange(Game[ExchangeState]):
-    """Objects of q kinds; six trades, possible anywhere.
+    """Objects of q kinds, and trades between them that are possible anywhere.
 
     - `interact` on an object picks it up. `trade i→j` takes e_ij held objects of kind i and gives f_ij of kind j,
       if that many are held; e_ij > f_ij for all pairs.
@@ -42,8 +42,8 @@ class Exchange(Game[ExchangeState]):
     - Admissible δρ: for every kind j, one less on the map and one more held; for every pair i ≠ j, held_i - e_ij and
       held_j + f_ij. That is q + q(q-1) changes.
     - A game in which no change is left is over.
-    - A task: hold exactly (n_1..n_q). Its distance (length of the shortest attribute path) is uniform over the distances
-      that the map allows, up to `farthest`; the goal is uniform among those at that distance.
+    - A task: hold exactly (n_1..n_q). Its distance, the length of the shortest attribute path, is uniform over the
+      distances that the map allows, up to `farthest`; the goal is uniform among those at that distance.
     """
 
     kinds: int = 3
@@ -74,15 +74,15 @@ class Exchange(Game[ExchangeState]):
         return tuple((i, j) for i in range(self.kinds) for j in range(self.kinds) if i != j)
 
     @property
-    def actions(self) -> tuple[str, ...]:  # type: ignore[override]
+    def actions(self) -> tuple[str, ...]:
         return (*MOVES, "interact", *(f"trade {COLOURS[i]}→{COLOURS[j]}" for i, j in self.pairs))
 
     @property
-    def slots(self) -> int:  # type: ignore[override]
+    def slots(self) -> int:
         return 4 + self.maps.max_walls + self.kinds * self.most
 
     @property
-    def vocabulary(self) -> int:  # type: ignore[override]
+    def vocabulary(self) -> int:
         return vocabulary(self.kinds)
 
     @property
@@ -188,9 +188,9 @@ class Exchange(Game[ExchangeState]):
         return jnp.any(jnp.all(known == delta, axis=1) & allowed).astype(jnp.float32)
 
     def scene(self, state: ExchangeState) -> Scene:
-        """The state as people see it."""
         things = [
-            (place, Thing(0, 0, "object", COLOURS[slot // self.most])) for slot, place in enumerate(state.objects.tolist())
+            (place, Thing(0, 0, "object", COLOURS[slot // self.most]))
+            for slot, place in enumerate(state.objects.tolist())
         ]
         held = tuple((COLOURS[k], COLOURS[k], str(int(n))) for k, n in enumerate(state.held))
         return ground_scene(state.ground, things, held)

@@ -71,7 +71,9 @@ class Mining(Game[MiningState]):
         if not 1 <= self.minerals <= len(COLOURS):
             raise InputError(f"the number of minerals q must lie in 1..{len(COLOURS)}, got {self.minerals}")
         if self.deposits < 1 or self.items > 30:
-            raise InputError(f"{self.deposits} deposits per mineral: need at least 1, and all must fit on the smallest map")
+            raise InputError(
+                f"{self.deposits} deposits per mineral: need at least 1, and all must fit on the smallest map"
+            )
         if not 0 < self.yield_low <= self.yield_high or not self.dumps > 0:
             raise InputError("yields and dumps must be positive, with yield_low <= yield_high")
         if not 0 <= self.inner < self.outer:
@@ -87,11 +89,11 @@ class Mining(Game[MiningState]):
         return self.minerals * self.deposits + 1 + self.minerals
 
     @property
-    def slots(self) -> int:  # type: ignore[override]
+    def slots(self) -> int:
         return 4 + self.maps.max_walls + self.items
 
     @property
-    def vocabulary(self) -> int:  # type: ignore[override]
+    def vocabulary(self) -> int:
         return vocabulary(2 * self.minerals + 1)
 
     @property
@@ -178,7 +180,6 @@ class Mining(Game[MiningState]):
         return jnp.max(possible * space.same_change(known, delta))
 
     def scene(self, state: MiningState) -> Scene:
-        """The state as people see it."""
         q, d = self.minerals, self.deposits
         shapes = [Thing(0, 0, "deposit", COLOURS[j]) for j in range(q) for _ in range(d)]
         shapes += [Thing(0, 0, "store", "grey")] + [Thing(0, 0, "dump", COLOURS[j]) for j in range(q)]

@@ -33,9 +33,7 @@ class Scene:
     """(label, colour, value) from left to right."""
 
 
-def ground_scene(
-    ground: Map, things: list[tuple[int, Thing]], inventory: tuple[tuple[str, str, str], ...]
-) -> Scene:
+def ground_scene(ground: Map, things: list[tuple[int, Thing]], inventory: tuple[tuple[str, str, str], ...]) -> Scene:
     """Puts things at their places; those that are nowhere are left out."""
     cell = lambda place: (place // PITCH, place % PITCH)  # noqa: E731
     placed = [replace(thing, row=cell(p)[0], column=cell(p)[1]) for p, thing in things if p != NOWHERE]

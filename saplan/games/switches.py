@@ -54,11 +54,11 @@ class Switches(Game[SwitchesState]):
         self.maps.check_room(self.kinds * self.most + 1)
 
     @property
-    def slots(self) -> int:  # type: ignore[override]
+    def slots(self) -> int:
         return 4 + self.maps.max_walls + self.kinds * self.most + 1
 
     @property
-    def vocabulary(self) -> int:  # type: ignore[override]
+    def vocabulary(self) -> int:
         return vocabulary(2 * self.kinds)
 
     @property
@@ -136,10 +136,10 @@ class Switches(Game[SwitchesState]):
         return jnp.any(jnp.all(known == delta, axis=1) & possible).astype(jnp.float32)
 
     def scene(self, state: SwitchesState) -> Scene:
-        """The state as people see it."""
         shown = COLOURS[int(state.switch)]
         things = [
-            (place, Thing(0, 0, "object", COLOURS[slot // self.most])) for slot, place in enumerate(state.objects.tolist())
+            (place, Thing(0, 0, "object", COLOURS[slot // self.most]))
+            for slot, place in enumerate(state.objects.tolist())
         ]
         things.append((int(state.switch_place), Thing(0, 0, "switch", shown)))
         held = tuple((COLOURS[k], COLOURS[k], str(int(n))) for k, n in enumerate(state.held))

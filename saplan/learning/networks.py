@@ -84,7 +84,7 @@ class GoalNetwork(eqx.Module):
     def trunk(self, words: Int[Array, "batch slots"] | None, state: Batch) -> Batch:
         """What is computed once per state."""
         total = self.inputs(state)
-        if self.table is not None:
+        if self.table is not None and words is not None:
             total = total + bag(self.table, words)
         return self.hidden(jax.nn.relu(normalise(total)))
 

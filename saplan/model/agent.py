@@ -40,6 +40,11 @@ class Planning:
     max_seconds: float = 10.0
 
 
+IMPROVED = Planning()
+FAITHFUL = Planning(time_weight=0.0, calibrated=False, critic=0.0)
+"""The paper's way to plan: the likeliest path by the one probability its detector gives."""
+
+
 class Agent(eqx.Module):
     """Policy, edge detector and memory of a game, trained or not."""
 
@@ -53,11 +58,21 @@ class Agent(eqx.Module):
         """Reads a goal such as `"red=2 blue=1"`."""
         return parse_goal(self.game.space, text)
 
-    def plan(self, state: Any, goal: Goal | str, planning: Planning = Planning()) -> Plan:
+    def plan(self, state: Any, goal: Goal | str, planning: Planning = IMPROVED) -> Plan:
         """The cheapest path of transitions from a state's attributes to a goal."""
         goal = self.goal(goal) if isinstance(goal, str) else goal
         rho = np.asarray(self.game.attributes(state))
-        return self.routes(rho[None], Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None]), planning)[0].plan(rho)
+        return self.routes(rho[None], Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None]), planning)[0].plan(
+            rho
+        )
+
+    def outlook(self, plan: Plan, planning: Planning = IMPROVED) -> list[tuple[float, float]]:
+        """The probability and the expected steps of every transition of a plan."""
+        if not plan.transitions:
+            return []
+        log_success, steps = edge_outlook(self, jnp.array(plan.rho[:-1]), planning)
+        rows = zip(plan.transitions, np.exp(np.asarray(log_success)), np.asarray(steps), strict=True)
+        return [(float(p[t]), float(n[t])) for t, p, n in rows]
 
     def act(self, key: PRNGKeyArray, state: Any, transition: int, clock: int = 0) -> int:
         """An action towards one transition of 𝓑, `clock` steps after the attempt at it began."""
@@ -83,7 +98,7 @@ class Agent(eqx.Module):
             part = rho[start : start + BATCHES[-1]]
             size = next(b for b in BATCHES if b >= len(part))
             padded = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
-            ends, cost = price_edges(self, padded, planning)
+            ends, cost = price_edges(self, jnp.asarray(padded), planning)
             parts.append((np.asarray(ends)[: len(part)], np.asarray(cost)[: len(part)]))
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 

@@ -1,4 +1,4 @@
-"""The edge detector ED(ρ, δρ): can this change be made here?
+"""The edge detector ED(ρ, δρ), which says whether a change can be made at a place.
 
 Two heads on one trunk, because two things are asked. *Proposing* needs a balanced answer: half feasible examples, half
 failures, so that a hard transition is not given up for being rare. *Planning* needs a calibrated one: the executor's

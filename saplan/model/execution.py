@@ -6,6 +6,7 @@ an explorer stumbles upon is lost on the executor, and failing at one wish is pr
 the paper's way: a step teaches about the wish it was taken for.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Int16
 
-from saplan.algebra import Delta, Product
+from saplan.algebra import Product
 from saplan.games import Game
 from saplan.learning.returns import agreement, lambda_returns, masked_mean
 from saplan.model.attempt import Lanes, Steps, usable
@@ -60,7 +61,7 @@ def lessons(
         trace = follows.trace(logits[1:], settings.temperature)
         return lambda_returns(hit.astype(jnp.float32), settings.discount * ~steps.changed, value, trace)
 
-    execution = jax.lax.map(execution_targets, memory.delta)
+    execution = for_each_used(memory, execution_targets, jnp.zeros((time, count)))
     values = policy.exploration(space, trunk).reshape(time + 1, count, -1)[1:]
     goes_on = ~steps.game_over & (settings.credit_to_game | ~steps.changed)
     trace = follows.trace(values, settings.explore_temperature)
@@ -93,12 +94,20 @@ class Following(eqx.Module):
         return self.settings.trace * next_known * agreement(logits, next_action, temperature)
 
 
-def policy_loss(policy: Policy, space: Product, transitions: Delta, batch: Lessons) -> Float[Array, ""]:
+def for_each_used(memory: Memory, ask: Callable[[Float[Array, "K"]], Array], unused: Array) -> Float[Array, "C ..."]:
+    """`ask` about every transition in turn, sparing the work for empty entries of 𝓑."""
+    return jax.lax.map(
+        lambda entry: jax.lax.cond(entry[0], ask, lambda _: unused, entry[1]), (memory.used, memory.delta)
+    )
+
+
+def policy_loss(policy: Policy, space: Product, memory: Memory, batch: Lessons) -> Float[Array, ""]:
     """Cross-entropy of the execution logits summed over transitions, and half the Huber loss of exploration."""
     trunk = policy.trunk(space, batch.words, batch.rho)
     taken = lambda x: jnp.take_along_axis(x, batch.action[:, None], axis=1)[:, 0]  # noqa: E731
     # Transition by transition, recomputed for the gradient: on a CPU this stays in cache and is three times faster.
-    logits = jax.lax.map(jax.checkpoint(lambda delta: taken(policy.execution(space, trunk, delta))), transitions)
+    ask = jax.checkpoint(lambda delta: taken(policy.execution(space, trunk, delta)))
+    logits = for_each_used(memory, ask, jnp.zeros(batch.action.shape))
     entropy = optax.sigmoid_binary_cross_entropy(logits.T, batch.execution) * batch.execution_weight
     explore = optax.huber_loss(taken(policy.exploration(space, trunk)), batch.exploration)
     return jnp.mean(jnp.sum(entropy, axis=1)) + 0.5 * masked_mean(explore, batch.exploration_weight)

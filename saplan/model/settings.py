@@ -1,13 +1,15 @@
 """All numbers of the model and its training, with their meaning."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from saplan.errors import InputError
+from saplan.games import Game
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Numbers of the structured attribute model. `faithful()` gives the paper's variant where it differs."""
+    """Numbers of the structured attribute model. `settings_for` gives those of a game, or the paper's variant."""
 
     lanes: int = 256
     """Games played side by side; half of them explore, half execute."""
@@ -51,7 +53,7 @@ class Settings:
     credit_to_game: bool = False
     """Whether exploration is credited with what follows until the end of the game, not only of the attempt."""
 
-    capacity: int = 12
+    capacity: int = 16
     """Distinct transitions that 𝓑 can hold; more are counted as overflow."""
     threshold: float = 0.1
     """p_0: transitions that the edge detector thinks less likely are not proposed."""
@@ -88,3 +90,15 @@ class Settings:
             raise InputError(f"lanes must be even (half explore, half execute), got {self.lanes}")
         if self.lanes * self.rollout % self.minibatches:
             raise InputError(f"lanes × rollout = {self.lanes * self.rollout} must be a multiple of minibatches")
+        if not (0 < self.discount < 1 and 0 < self.explore_discount < 1):
+            raise InputError("discounts must lie between 0 and 1")
+        if not (self.temperature > 0 and self.explore_temperature > 0 and self.learning_rate > 0):
+            raise InputError("temperatures and the learning rate must be above 0")
+
+
+def settings_for(game: Game[Any], faithful: bool = False) -> Settings:
+    """The defaults for a game: the rewards of exploration are the paper's; `faithful` also undoes what we do better."""
+    settings = Settings(alpha_surprise=game.alphas[0], alpha_rare=game.alphas[1], credit_to_game=game.credit == "game")
+    if faithful:
+        settings = replace(settings, relabel=False, handover=False, joint=False, restart=1.0, doubt=0.0)
+    return settings

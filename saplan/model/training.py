@@ -102,7 +102,7 @@ def update(game: Game[Any], settings: Settings, total: int, learner: Learner) ->
     scale = jnp.where(learner.updates == 0, mean, 0.99 * learner.reward_scale + 0.01 * mean)
     taught = lessons(game, settings, learner.policy, memory, steps, lanes, reward / jnp.maximum(scale, 1e-3))
     policy, policy_moments, policy_losses = descend(
-        lambda policy, rows: policy_loss(policy, game.space, memory.delta, jax.tree.map(lambda x: x[rows], taught)),
+        lambda policy, rows: policy_loss(policy, game.space, memory, jax.tree.map(lambda x: x[rows], taught)),
         learner.policy, learner.policy_moments, rate, shuffle(settings, policy_key),
     )  # fmt: skip
 
@@ -147,14 +147,14 @@ def write_replays(
 ) -> tuple[Replay, Replay]:
     """Feasible: every change, whoever made it. Outcomes: every execution attempt."""
     clock = flat.clock.astype(jnp.float32)
-    positives = push(
-        learner.positives, memory.index(space, flat.delta), flat.rho, flat.changed, clock, flat.changed
-    )
+    positives = push(learner.positives, memory.index(space, flat.delta), flat.rho, flat.changed, clock, flat.changed)
     outcomes = push(learner.outcomes, memory.index(space, flat.wish), flat.rho, flat.success, clock, tried)
     return positives, outcomes
 
 
-def descend(loss: Any, module: Any, moments: Any, rate: Float[Array, ""] | float, batches: Array) -> tuple[Any, Any, Array]:
+def descend(
+    loss: Any, module: Any, moments: Any, rate: Float[Array, ""] | float, batches: Array
+) -> tuple[Any, Any, Array]:
     """Adam steps on `loss(module, batch)`, one per batch."""
 
     def step(carry: tuple[Any, Any], batch: Array) -> tuple[tuple[Any, Any], Array]:
@@ -175,6 +175,8 @@ def shuffle(settings: Settings, key: PRNGKeyArray) -> Int32[Array, "batches size
 
 
 @eqx.filter_jit
-def train_chunk(game: Game[Any], settings: Settings, total: int, count: int, learner: Learner) -> tuple[Learner, Report]:
+def train_chunk(
+    game: Game[Any], settings: Settings, total: int, count: int, learner: Learner
+) -> tuple[Learner, Report]:
     """`count` updates in one compiled program; reports come stacked."""
     return jax.lax.scan(lambda learner, _: update(game, settings, total, learner), learner, None, length=count)

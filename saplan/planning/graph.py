@@ -29,7 +29,7 @@ class Graph:
         generator = np.random.default_rng(0)
         self._mixers = generator.integers(1, 2**62, size=starts.shape[1] + 1, dtype=np.int64) | 1
         self.rho: Nodes = starts.astype(np.float32)
-        self.owner: Int64[np.ndarray, "n"] = np.arange(len(starts))
+        self.owner: Int64[np.ndarray, n] = np.arange(len(starts))
         self.ends: Int64[np.ndarray, "n C"] = np.empty((0, 0), np.int64)
         self.cost: Float32[np.ndarray, "n C"] = np.empty((0, 0), np.float32)
         self._keys = self._hash(self.rho, self.owner)

@@ -38,7 +38,7 @@ class Field:
     def __init__(self, graph: Graph, goals: Int64[np.ndarray, "m"]) -> None:
         """`goals` are the nodes that satisfy their owner's goal."""
         self.graph, self._goals = graph, goals
-        self._remaining: Float[np.ndarray, "n"] | None = None
+        self._remaining: Float[np.ndarray, n] | None = None
 
     @property
     def remaining(self) -> Float[np.ndarray, "n"]:
@@ -80,7 +80,10 @@ class Route:
 
     def plan(self, rho: Float[np.ndarray, "K"]) -> Plan:
         """The cheapest path from ρ, if the search met it."""
-        graph, node = self.field.graph, int(self.field.graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0])
+        graph, node = (
+            self.field.graph,
+            int(self.field.graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0]),
+        )
         if node == NO_NODE or not np.isfinite(self.field.remaining[node]):
             return Plan(Outcome.UNREACHABLE if self.outcome is Outcome.FOUND else self.outcome)
         cost, path, transitions = float(self.field.remaining[node]), [node], []
@@ -129,7 +132,9 @@ def _outcome(remaining: float, spent: bool) -> Outcome:
     return Outcome.SPENT if spent else Outcome.UNREACHABLE
 
 
-def _frontier(graph: Graph, is_goal: Bool[np.ndarray, "n"], spent: Bool[np.ndarray, "owners"]) -> Int64[np.ndarray, "m"]:
+def _frontier(
+    graph: Graph, is_goal: Bool[np.ndarray, "n"], spent: Bool[np.ndarray, "owners"]
+) -> Int64[np.ndarray, "m"]:
     """The unexpanded nodes worth looking beyond: not yet spent, and cheaper to reach than the owner's nearest goal."""
     waiting = ~graph.expanded & ~is_goal & ~spent[graph.owner]
     goals_of = np.zeros(len(spent), bool)

@@ -1,0 +1,112 @@
+"""What an evaluation says, and whether an installation is sound."""
+
+import importlib.metadata
+import math
+import platform
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from saplan.errors import InputError
+from saplan.experiments.evaluate import causes_of_failure, evaluate
+from saplan.games import GAMES
+from saplan.model.agent import Planning
+from saplan.runs.config import read_json
+from saplan.runs.store import MANIFEST, find_agent, load_agent
+
+PAPER = {
+    "structured": {"switches": 0.893, "exchange": 0.93, "mining": 0.816},
+    "unstructured": {"switches": 0.096, "exchange": 0.88, "mining": 0.208},
+    "curriculum": {"switches": 0.136, "exchange": 0.14, "mining": 0.002},
+}
+"""The paper's Table 1."""
+
+
+def summarise(run: str, tasks: int, task_seed: int, budget: int, planning: Planning) -> dict[str, Any]:
+    """Evaluates an agent and gathers what there is to say of it."""
+    directory = find_agent(run)
+    agent, config = load_agent(directory)
+    about = read_json(directory / MANIFEST).get("about") or {}
+    began = time.monotonic()
+    walked = evaluate(agent, tasks, task_seed, budget, planning)
+    hits = [attempt for attempt in walked.attempts if attempt.success]
+    low, high = wilson(int(walked.success.sum()), tasks)
+    return {
+        "game": config.game.name,
+        "method": config.method,
+        "success": float(walked.success.mean()),
+        "interval": [low, high],
+        "tasks": tasks,
+        "task_seed": task_seed,
+        "budget": budget,
+        "steps_trained": about.get("steps_trained", config.steps),
+        "seed": config.seed,
+        "mean_steps": float(walked.steps[walked.success].mean()) if walked.success.any() else None,
+        "attempts_per_task": len(walked.attempts) / tasks,
+        "attempt_success": len(hits) / max(len(walked.attempts), 1),
+        "steps_per_transition": float(np.mean([a.steps for a in hits])) if hits else None,
+        "failures": causes_of_failure(agent, walked, budget),
+        "seconds": time.monotonic() - began,
+    }
+
+
+def evaluation_text(result: dict[str, Any]) -> str:
+    """The summary for people."""
+    low, high = result["interval"]
+    trained = f"trained {result['steps_trained'] / 1e6:g} M steps (seed {result['seed']})"
+    lines = [
+        f"{result['game']}, {result['method']}, {trained}",
+        f"success {result['success']:.1%}  (95 % interval {low:.1%} to {high:.1%}; {result['tasks']} tasks of seed "
+        f"{result['task_seed']}, {result['budget']} steps each)",
+    ]
+    paper = PAPER.get(result["method"], {}).get(result["game"])
+    if paper is not None:
+        lines.append(f"the paper's figure: {paper:.1%}")
+    if result["mean_steps"] is not None and result["steps_per_transition"] is not None:
+        lines.append(
+            f"{result['mean_steps']:.1f} steps per success, {result['attempts_per_task']:.1f} attempts per task, "
+            f"{result['attempt_success']:.1%} of them successful in {result['steps_per_transition']:.1f} steps"
+        )
+    causes = ", ".join(f"{count} {cause}" for cause, count in result["failures"].items())
+    lines.append(f"failed tasks by cause: {causes}")
+    return "\n".join(lines)
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """Wilson's 95 % score interval of a proportion (Wilson, 1927)."""
+    z, share = 1.959964, successes / trials
+    middle = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
+    half = z / (1 + z**2 / trials) * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def examine() -> Iterator[str]:
+    """Lines of a health check, the last of which says whether all is well."""
+    yield f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    for name in ("saplan", "jax", "equinox", "optax", "numpy", "scipy", "gymnasium"):
+        yield f"{name} {_version(name)}"
+    yield "devices: " + ", ".join(str(device) for device in jax.devices())
+    ills = 0
+    for name, game in GAMES.items():
+        began = time.monotonic()
+        state = jax.jit(game().reset)(jax.random.key(0))
+        inside = bool(game().space.contains(game().attributes(state)))
+        ills += not inside
+        yield f"game {name}: {'plays' if inside else 'BROKEN'} ({time.monotonic() - began:.1f} s)"
+        try:
+            _, config = load_agent(find_agent(name))
+            yield f"agent {name}: sound, trained {config.steps / 1e6:g} M steps with seed {config.seed}"
+        except InputError as error:
+            ills += 1
+            yield f"agent {name}: {error}"
+    yield "all is well" if not ills else f"{ills} thing(s) are not well"
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,76 @@
+"""The configuration of a run, as JSON that a person can read and a program can trust."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from saplan.errors import InputError
+from saplan.games import GAMES, Game, make_game
+from saplan.games.grid import MapRules
+from saplan.model.settings import Settings
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What was trained, how, and with which seed."""
+
+    game: Game[Any]
+    settings: Settings
+    steps: int
+    seed: int
+    method: str = "structured"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        rules = dataclasses.asdict(self.game)  # type: ignore[call-overload]
+        return {
+            "method": self.method,
+            "game": self.game.name,
+            "rules": rules,
+            "settings": dataclasses.asdict(self.settings),
+            "steps": self.steps,
+            "seed": self.seed,
+        }
+
+
+def config_from_json(data: Any, where: str) -> RunConfig:
+    """The configuration that plain data describe; `InputError` naming `where` if they describe none."""
+    try:
+        rules = {name: _frozen(value) for name, value in data["rules"].items()}
+        if "maps" in rules:
+            rules["maps"] = MapRules(**data["rules"]["maps"])
+        if data["game"] not in GAMES:
+            raise InputError(f"unknown game {data['game']!r}")
+        return RunConfig(
+            game=make_game(data["game"], **rules),
+            settings=Settings(**data["settings"]),
+            steps=int(data["steps"]),
+            seed=int(data["seed"]),
+            method=str(data["method"]),
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(f"{where} is not a run's configuration: {type(error).__name__}: {error}") from None
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def read_json(path: Path) -> Any:
+    """The data in a JSON file, or `InputError`."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{path} is not JSON") from None
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Writes readable JSON, or raises `InputError`."""
+    try:
+        path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None

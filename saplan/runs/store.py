@@ -1,0 +1,125 @@
+"""Agents on disk: arrays in one safetensors file, and a manifest with its SHA-256. Loading executes nothing."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import safetensors.numpy
+from safetensors import SafetensorError
+
+from saplan.errors import InputError
+from saplan.games import GAMES
+from saplan.model.agent import Agent
+from saplan.model.edges import EdgeDetector
+from saplan.model.memory import empty_memory
+from saplan.model.policy import Policy
+from saplan.runs.config import RunConfig, config_from_json, read_json, write_json
+
+ARRAYS = "agent.safetensors"
+MANIFEST = "manifest.json"
+FORMAT = "saplan agent 1"
+SHIPPED = Path(__file__).parent.parent / "agents"
+"""Small trained agents, one per game."""
+LARGEST = 256 * 2**20
+"""Files beyond this size are refused unread."""
+
+
+def untrained_agent(config: RunConfig) -> Agent:
+    """An agent of the right shape, to be filled."""
+    game, settings, key = config.game, config.settings, jax.random.key(0)
+    return Agent(
+        policy=Policy.init(key, game, settings.hidden),
+        detector=EdgeDetector.init(key, game.space, settings.edge_hidden),
+        memory=empty_memory(game.space, settings.capacity),
+        game=game,
+        settings=settings,
+    )
+
+
+def save_agent(directory: Path, agent: Agent, config: RunConfig, half: bool = False, about: Any = None) -> None:
+    """Writes an agent into a directory; `half` stores the networks in 16 bits, for sharing."""
+    arrays = {}
+    for name, array in _named(agent).items():
+        value = np.asarray(array)
+        small = half and value.dtype == np.float32 and not name.startswith(".memory")
+        arrays[name] = value.astype(np.float16) if small else value
+    data = safetensors.numpy.save(arrays)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        temporary = directory / (ARRAYS + ".new")
+        temporary.write_bytes(data)
+        os.replace(temporary, directory / ARRAYS)
+    except OSError as error:
+        raise InputError(f"cannot write {directory}: {error.strerror}") from None
+    manifest = {
+        "format": FORMAT,
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "config": config.to_json(),
+        "about": about,
+    }
+    write_json(directory / MANIFEST, manifest)
+
+
+def load_agent(directory: Path) -> tuple[Agent, RunConfig]:
+    """The agent of a directory, checked against its manifest; `InputError` if anything is amiss."""
+    if not (directory / MANIFEST).is_file():
+        raise InputError(f"{directory} holds no trained agent (no {MANIFEST} in it)")
+    manifest = read_json(directory / MANIFEST)
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{directory / MANIFEST} is not a manifest of the format {FORMAT!r}")
+    config = config_from_json(manifest.get("config"), str(directory / MANIFEST))
+    path = directory / ARRAYS
+    try:
+        if path.stat().st_size > LARGEST:
+            raise InputError(f"{path} is larger than {LARGEST // 2**20} MiB: no agent of ours is")
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    if hashlib.sha256(data).hexdigest() != manifest.get("sha256"):
+        raise InputError(f"{path} is damaged: its SHA-256 is not the one in {MANIFEST}")
+    try:
+        arrays = safetensors.numpy.load(data)
+    except SafetensorError as error:
+        raise InputError(f"{path} is not a safetensors file: {error}") from None
+    return _filled(untrained_agent(config), arrays, path), config
+
+
+def find_agent(run: str) -> Path:
+    """The directory of a run, or that of the agent shipped for a game of this name."""
+    if run in GAMES:
+        return SHIPPED / run
+    if not Path(run).is_dir():
+        raise InputError(f"no run directory {run!r}, nor a game of that name (games: {', '.join(GAMES)})")
+    return Path(run)
+
+
+def load(run: str | Path) -> Agent:
+    """The trained agent of a run directory, or the one shipped for a game: `load("switches")`."""
+    return load_agent(find_agent(str(run)))[0]
+
+
+def _named(agent: Agent) -> dict[str, Any]:
+    leaves = jax.tree_util.tree_leaves_with_path(eqx.filter(agent, eqx.is_array))
+    return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
+
+
+def _filled(agent: Agent, arrays: dict[str, np.ndarray], path: Path) -> Agent:
+    """`agent` with its arrays replaced by those of the same name, which must be all of them and of the same shape."""
+    wanted = _named(agent)
+    if set(arrays) != set(wanted):
+        odd = sorted(set(arrays) ^ set(wanted))[0]
+        raise InputError(f"{path} does not fit its manifest: {odd} is missing or unknown")
+    for name, like in wanted.items():
+        if arrays[name].shape != like.shape or arrays[name].dtype.kind != np.dtype(like.dtype).kind:
+            raise InputError(f"{path} does not fit its manifest: {name} has another shape or type")
+        if arrays[name].dtype.kind == "f" and not np.all(np.isfinite(arrays[name])):
+            raise InputError(f"{path} holds a number that is not finite, in {name}")
+    dynamic, static = eqx.partition(agent, eqx.is_array)
+    leaves, structure = jax.tree_util.tree_flatten_with_path(dynamic)
+    new = [jnp.asarray(arrays[jax.tree_util.keystr(p)], leaf.dtype) for p, leaf in leaves]
+    return eqx.combine(jax.tree_util.tree_unflatten(structure, new), static)
