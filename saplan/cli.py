@@ -113,7 +113,8 @@ class Train(Generic[Rules, Numbers]):
     game: Rules
     settings: Numbers
     steps: int | None = None
-    """Environment steps, all of them counted; by default a tenth of the paper's."""
+    """Environment steps, all of them counted; by default a tenth of the paper's on switches and
+    exchange, and 25 M on mining."""
     seed: int = 0
     """Seed of everything random."""
     out: Path | None = None

@@ -134,6 +134,9 @@ class Walker:
     def _choose(self, route: Route | None, rho: Float[np.ndarray, "K"], first: Float[np.ndarray, "C"] | None) -> int:
         assert route is not None
         node = route.node(rho)
+        used = np.asarray(self.agent.memory.used, float)
+        if node == NO_NODE:  # the search was spent before it began
+            return self._draw(used)
         cost = route.field.graph.cost[node]
         options = route.options(node)
         best = options.min()
@@ -144,8 +147,11 @@ class Walker:
             return int(np.argmin(np.where(close, options - np.where(close, cost, 0) + first, np.inf)))
         # No known way leads there. Any change that can be made may open one: on ℝ the next draw differs.
         weights = np.exp(-cost)
-        if not weights.sum() > 0:
-            weights = np.asarray(self.agent.memory.used, float)
+        return self._draw(weights if weights.sum() > 0 else used)
+
+    def _draw(self, weights: Float[np.ndarray, "C"]) -> int:
+        """One of the transitions, all alike where nothing is known of any."""
+        weights = weights if weights.sum() > 0 else np.ones(len(weights))
         return int(self.random.choice(len(weights), p=weights / weights.sum()))
 
 

@@ -155,9 +155,8 @@ class Exchange(Game[ExchangeState]):
     def goal_distances(self, offers: Int[Array, "q"]) -> Int[Array, "..."]:
         """The length of the shortest attribute path from nothing held to every held vector; -1 where there is none.
 
-        Picking never hurts a later trade, so some shortest path picks first; R_t, what t trades after the picks can
-        reach, then follows from R_{t-1}. A trade path needs as many picks as its trades lose, so that |p| + t is least
-        at the least t only if every trade loses equally much; in general the least |p| + t over t is taken.
+        Picking never hurts a later trade, so some shortest path picks first: p costs |p|, and from there costs are
+        relaxed trade by trade until none falls. Paths through `goal_side` or more of one kind are left out.
         """
         side, q = self.goal_side, self.kinds
         grid = jnp.indices((side,) * q)

@@ -134,7 +134,9 @@ class Mining(Game[MiningState]):
         wished = state.minerals + jnp.where(digs, state.yields, 0.0) - jnp.where(drops, self.dumps, 0.0)
         allowed = self.inside(wished)
         dug = jnp.any(digs) & allowed
-        fresh = jax.random.uniform(key, (), minval=self.yield_low, maxval=self.yield_high)
+        # A hair inside its range, so that rounding never carries a change beyond the cell it belongs to.
+        hair = 1e-5 * (self.yield_high - self.yield_low)
+        fresh = jax.random.uniform(key, (), minval=self.yield_low + hair, maxval=self.yield_high - hair)
         return MiningState(
             ground=ground,
             places=state.places,
@@ -152,7 +154,7 @@ class Mining(Game[MiningState]):
         return jnp.concatenate([state.minerals, state.hammer[None].astype(jnp.float32)])
 
     def over(self, state: MiningState) -> Bool[Array, ""]:
-        return jnp.zeros((), bool)  # without a hammer one can be bought; with one, a refused blow leaves the dumps
+        return jnp.zeros((), bool)  # without a hammer one can always be bought
 
     def tasks(self, key: PRNGKeyArray) -> tuple[MiningState, Goal]:
         state_key, goal_key = jax.random.split(key)

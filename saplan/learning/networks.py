@@ -24,7 +24,7 @@ class Linear(eqx.Module):
         weight = jax.random.normal(key, (inputs, outputs)) * (scale * inputs**-0.5)
         return cls(weight, jnp.zeros(outputs))
 
-    def __call__(self, x: Batch) -> Batch:
+    def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:
         return x @ self.weight + self.bias
 
 
@@ -81,14 +81,16 @@ class GoalNetwork(eqx.Module):
             outputs=Linear.init(keys[5], hidden, outputs, scale=0.1),
         )
 
-    def trunk(self, words: Int[Array, "batch slots"] | None, state: Batch) -> Batch:
+    def trunk(
+        self, words: Int[Array, "batch slots"] | None, state: Float[Array, "... state"]
+    ) -> Float[Array, "... hidden"]:
         """What is computed once per state."""
         total = self.inputs(state)
         if self.table is not None and words is not None:
             total = total + bag(self.table, words)
         return self.hidden(jax.nn.relu(normalise(total)))
 
-    def head(self, trunk: Batch, goal: Batch) -> Batch:
+    def head(self, trunk: Float[Array, "... hidden"], goal: Float[Array, "... goal"]) -> Float[Array, "... outputs"]:
         """What is computed once per state and goal; the leading axes of both broadcast."""
         mixed = trunk * (1 + self.gain(goal)) + self.shift(goal)
         return self.outputs(jax.nn.relu(normalise(mixed)))

@@ -138,7 +138,7 @@ def price_first(agent: Agent, state: Any, planning: Planning) -> Float[Array, "n
     trunk = agent.policy.trunk(space, jax.vmap(agent.game.observe)(state), rho)
     logits = jax.vmap(lambda d: agent.policy.execution(space, trunk, d), out_axes=1)(agent.memory.delta)
     value = jax.nn.log_sigmoid(jnp.max(logits, axis=-1))
-    steps = jnp.clip((value - log_success) / jnp.log(settings.discount), 0.0, settings.attempt_steps)
+    steps = jnp.clip(1 + (value - log_success) / jnp.log(settings.discount), 1.0, settings.attempt_steps)
     return -log_success + planning.time_weight * steps
 
 

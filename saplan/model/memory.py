@@ -26,7 +26,7 @@ class Memory(eqx.Module):
     square: Float[Array, "C K"]
     """Sum of the changes that fell into an entry, and of their squares."""
     seen: Int32[Array, "C"]
-    """How often exploration made each transition."""
+    """How often each transition was made, by whichever policy."""
     tried: Int32[Array, "C"]
     succeeded: Int32[Array, "C"]
     """How often execution attempted it, and how often with success."""

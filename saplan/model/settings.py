@@ -12,16 +12,16 @@ class Settings:
     """Numbers of the structured attribute model. `settings_for` gives those of a game, or the paper's variant."""
 
     lanes: int = 256
-    """Games played side by side; half of them explore, half execute."""
+    """Games played side by side."""
     rollout: int = 32
     """Steps per lane between two updates."""
     hidden: int = 128
     """Hidden units per layer (paper: 128)."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     """Step size of Adam at the start; it falls to a tenth at the end of training."""
     epochs: int = 2
     """Passes over a rollout."""
-    minibatches: int = 8
+    minibatches: int = 32
     """Gradient steps per pass."""
 
     attempt_steps: int = 40
@@ -31,19 +31,19 @@ class Settings:
     restart: float = 0.2
     """Chance that a failed execution attempt ends the game (paper: 1)."""
 
-    discount: float = 0.92
+    discount: float = 0.88
     """Discount per step of the execution policy."""
-    trace: float = 0.8
+    trace: float = 0.95
     """λ: how far returns look along the rollout while its actions are the ones the policy would take."""
-    temperature: float = 0.05
+    temperature: float = 0.07
     """Sharpness of the execution policy, on the scale of its logits."""
     patience: int = 10
     """Steps of an attempt after which the execution policy grows less sharp."""
-    explore_discount: float = 0.97
+    explore_discount: float = 0.9
     """Discount per step of the exploration policy."""
     explore_temperature: float = 0.05
     """Sharpness of the exploration policy, on the scale of a typical reward."""
-    explore_random: float = 0.1
+    explore_random: float = 0.3
     """Share of uniformly random actions of the exploration policy."""
 
     alpha_surprise: float = 0.0
@@ -86,8 +86,8 @@ class Settings:
         for name in positive:
             if getattr(self, name) < 1:
                 raise InputError(f"{name.replace('_', '-')} must be at least 1, got {getattr(self, name)}")
-        if self.lanes % 2:
-            raise InputError(f"lanes must be even (half explore, half execute), got {self.lanes}")
+        if self.lanes % 2 and not self.handover:
+            raise InputError(f"without handover half the lanes explore: lanes must be even, got {self.lanes}")
         if self.lanes * self.rollout % self.minibatches:
             raise InputError(f"lanes × rollout = {self.lanes * self.rollout} must be a multiple of minibatches")
         if not (0 < self.discount < 1 and 0 < self.explore_discount < 1):

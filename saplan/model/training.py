@@ -1,7 +1,7 @@
 """Training without any task: the boxes wired as in the paper's block diagram.
 
-One update plays a rollout in all lanes, writes to the memory, teaches the edge detector (feasible: what exploration
-found; not: what execution failed at) and teaches both policies.
+One update plays a rollout in all lanes, writes to the memory, teaches the edge detector (feasible: every change
+that was seen; not: what execution failed at) and teaches both policies.
 """
 
 from functools import partial
@@ -58,7 +58,7 @@ class Report(eqx.Module):
     edge_loss: Float[Array, ""]
 
 
-ADAM = optax.chain(optax.clip_by_global_norm(1.0), optax.scale_by_adam(eps=1e-5))
+ADAM = optax.scale_by_adam(eps=1e-5)
 
 
 def begin_training(game: Game[Any], settings: Settings, key: PRNGKeyArray) -> Learner:

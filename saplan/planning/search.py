@@ -11,6 +11,9 @@ from scipy.sparse.csgraph import dijkstra
 
 from saplan.planning.graph import NO_NODE, UNEXPANDED, EdgeFunction, Graph, Nodes
 
+FREE = 1e-9
+"""What an edge costs at least: csgraph reads a stored zero as "no edge", and a path must not circle on free edges."""
+
 
 class Outcome(enum.Enum):
     """How a search ended, with a sentence for people."""
@@ -65,12 +68,15 @@ class Route:
         """The node of ρ in this route's graph, NO_NODE if the search did not meet it or did not look beyond it."""
         graph = self.field.graph
         found = int(graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0])
-        return found if found != NO_NODE and graph.ends[found, 0] != UNEXPANDED else NO_NODE
+        if found == NO_NODE or not graph.ends.size or graph.ends[found, 0] == UNEXPANDED:
+            return NO_NODE
+        return found
 
     def options(self, node: int) -> Float[np.ndarray, "C"]:
         """The cost to the goal by way of each transition from a node."""
         ends = self.field.graph.ends[node]
-        return self.field.graph.cost[node] + np.where(ends >= 0, self.field.remaining[ends], np.inf)
+        cost = np.maximum(self.field.graph.cost[node].astype(np.float64), FREE)
+        return cost + np.where(ends >= 0, self.field.remaining[ends], np.inf)
 
     def penalise(self, rho: Float[np.ndarray, "K"], transition: int, price: float) -> None:
         """Makes a transition dearer here: it failed, and a wall should not be run against again and again."""
@@ -123,7 +129,7 @@ def search(
         if len(frontier):
             graph.expand(frontier)
     field = Field(graph, np.flatnonzero(is_goal))
-    return [Route(field, k, _outcome(field.remaining[k], spent[k])) for k in range(len(starts))]
+    return [Route(field, k, _outcome(float(field.remaining[k]), bool(spent[k]))) for k in range(len(starts))]
 
 
 def _outcome(remaining: float, spent: bool) -> Outcome:
@@ -157,8 +163,7 @@ def distances(graph: Graph, sources: Int64[np.ndarray, "m"], backwards: bool) ->
     real = graph.ends >= 0
     start = np.repeat(np.arange(size), real.sum(axis=1))
     end = graph.ends[real]
-    # csgraph reads a stored zero as "no edge"; a hair more than nothing keeps free edges.
-    cost = np.maximum(graph.cost[real].astype(np.float64), 1e-9)
+    cost = np.maximum(graph.cost[real].astype(np.float64), FREE)
     if graph.parallel:  # csgraph would add up parallel edges; only the cheapest counts
         order = np.lexsort((cost, end, start))
         start, end, cost = start[order], end[order], cost[order]

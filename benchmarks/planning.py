@@ -1,0 +1,211 @@
+"""How long it takes to plan, edges scored by a real network: `python benchmarks/planning.py [--json FILE]`.
+
+The world is ℕ^4 cut to a cube: eight transitions, ±1 in each coordinate, so that a side of 15 gives 50,625 nodes and
+378,000 edges. Every edge is priced by an edge detector of the usual size, through the same function that an agent plans
+with; its weights are random and stretched, so that the prices differ. Nothing is cut by the floor, every value inside
+the cube counts as visited and none beyond it, and the goal is the corner farthest from the start: the search has to
+look at the whole graph. Timed is everything from the request to the finished path: growing the graph, scoring,
+shortest paths, the walk along them. Compilation is not: it happens once per program and size of batch, and is said
+apart. The floor is SciPy's Dijkstra alone, once, on the finished matrix of the same graph.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+from report import describe, progress, quantity, save, setting, table
+from scipy.sparse.csgraph import dijkstra
+
+from saplan.algebra import Natural, Product
+from saplan.model.agent import Agent, Planning
+from saplan.model.edges import EdgeDetector
+from saplan.model.memory import Memory, empty_memory
+from saplan.model.settings import Settings
+from saplan.planning import Graph, Outcome, Route, search
+
+DIMENSIONS = 4
+SIDES = {"1 k": 6, "5 k": 8, "50 k": 15, "200 k": 21}
+"""Values per coordinate, by the nodes that gives."""
+GOAL = "50 k"
+GOAL_SECONDS = 0.2
+"""What planning in a graph of 50,000 nodes and 400,000 edges may take on two cores."""
+WHOLE = Planning(floor=0.0, max_nodes=1_000_000, max_seconds=60.0)
+"""Bounds that never bind: the whole graph is searched."""
+SPREAD = 10.0
+"""By how much the last layer of the random detector is stretched: its prices then run from about 0.2 to 2 nats."""
+
+
+@dataclass(frozen=True)
+class Cube:
+    """A world without states: all that planning asks of a game is its space."""
+
+    side: int
+
+    @property
+    def space(self) -> Product:
+        """ℕ^4; the last bin of every coordinate holds what lies beyond the cube."""
+        return Product(tuple("abcd"), (Natural(bins=self.side + 1),) * DIMENSIONS)
+
+    @property
+    def start(self) -> np.ndarray:
+        """One corner."""
+        return np.zeros((1, DIMENSIONS), np.float32)
+
+    @property
+    def goal(self) -> np.ndarray:
+        """The opposite one."""
+        return np.full((1, DIMENSIONS), self.side - 1, np.float32)
+
+
+@dataclass
+class Measured:
+    """One size of world and the seconds measured so far."""
+
+    label: str
+    agent: Agent
+    nodes: int = 0
+    edges: int = 0
+    transitions: int = 0
+    """Length of the path."""
+    batches: int = 0
+    """Calls of the edge function per plan."""
+    first: float = 0.0
+    """The first plan, compilation included."""
+    total: list[float] = field(default_factory=list)
+    scoring: list[float] = field(default_factory=list)
+    floor: list[float] = field(default_factory=list)
+
+    def median(self, what: str) -> float:
+        """The median of one of the lists of seconds."""
+        return statistics.median(getattr(self, what))
+
+
+def make_agent(side: int, key: jax.Array) -> Agent:
+    """A detector and a memory that knows the eight transitions and all values of the cube."""
+    world = Cube(side)
+    detector = EdgeDetector.init(key, world.space, Settings().edge_hidden)
+    detector = eqx.tree_at(lambda d: d.network.outputs.weight, detector, replace_fn=lambda w: SPREAD * w)
+    settings = Settings(capacity=2 * DIMENSIONS)
+    # Planning asks neither the policy nor the rules of the game.
+    return Agent(policy=None, detector=detector, memory=full_memory(world), game=world, settings=settings)  # type: ignore[arg-type]
+
+
+def full_memory(world: Cube) -> Memory:
+    """±1 in every coordinate, every value of the cube visited."""
+    unit = jnp.eye(DIMENSIONS)
+    delta = jnp.concatenate([unit, -unit])
+    visited = jnp.ones((DIMENSIONS, world.side + 1), jnp.int32).at[:, world.side].set(0)
+    memory = empty_memory(world.space, len(delta))
+    size = jnp.array(len(delta), jnp.int32)
+    return eqx.tree_at(lambda m: (m.key, m.delta, m.size, m.explored), memory, (delta, delta, size, visited))
+
+
+class Stopwatch:
+    """An edge function that counts its own time and calls."""
+
+    def __init__(self, edges: Callable[[np.ndarray], Any]) -> None:
+        """Nothing asked yet."""
+        self.edges, self.seconds, self.calls = edges, 0.0, 0
+
+    def __call__(self, nodes: np.ndarray) -> Any:
+        """The edges from a batch of nodes."""
+        begin = time.perf_counter()
+        result = self.edges(nodes)
+        self.seconds += time.perf_counter() - begin
+        self.calls += 1
+        return result
+
+
+def plan_once(entry: Measured) -> tuple[float, Stopwatch, Route]:
+    """One whole plan, as `Agent.plan` makes it: how long it took, how much of that was scoring, and what came out."""
+    world: Any = entry.agent.game
+    scoring = Stopwatch(lambda nodes: entry.agent.edges(nodes, WHOLE))
+    begin = time.perf_counter()
+    grain = np.asarray(world.space.grain, np.float32)
+    bounds = WHOLE.max_nodes, WHOLE.max_seconds
+    route = search(world.start, world.goal, world.goal, grain, scoring, *bounds)[0]
+    plan = route.plan(world.start[0])
+    seconds = time.perf_counter() - begin
+    if plan.outcome is not Outcome.FOUND:
+        raise SystemExit(f"no plan in the cube of {entry.label} nodes: {plan.outcome.value}")
+    entry.transitions = len(plan.transitions)
+    return seconds, scoring, route
+
+
+def matrix_of(graph: Graph) -> scipy.sparse.csr_matrix:
+    """The finished graph as SciPy wants it."""
+    ends, cost = np.asarray(graph.ends), np.asarray(graph.cost)
+    real = ends >= 0
+    start = np.repeat(np.arange(len(graph)), real.sum(axis=1))
+    return scipy.sparse.csr_matrix((cost[real].astype(np.float64), (start, ends[real])), shape=(len(graph),) * 2)
+
+
+def measure(entry: Measured, repetitions: int) -> None:
+    """Plans again and again, and lets SciPy search the same graph after each time."""
+    entry.first, _, route = plan_once(entry)
+    matrix = matrix_of(route.field.graph)
+    entry.nodes, entry.edges = len(route.field.graph), matrix.nnz
+    for _ in range(repetitions):
+        seconds, scoring, _ = plan_once(entry)
+        entry.total.append(seconds)
+        entry.scoring.append(scoring.seconds)
+        entry.batches = scoring.calls
+        begin = time.perf_counter()
+        dijkstra(matrix, indices=0)
+        entry.floor.append(time.perf_counter() - begin)
+
+
+def milliseconds(seconds: float) -> str:
+    """Seconds as `123 ms`."""
+    return f"{1000 * seconds:#.3g}".rstrip(".") + " ms"
+
+
+def main() -> None:
+    """Measures all sizes and prints the table."""
+    parser = argparse.ArgumentParser(description="Time to plan, scoring of edges included, by the size of the graph.")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result here")
+    parser.add_argument("--repetitions", type=int, default=7, help="plans per size (default: 7)")
+    parser.add_argument("--sizes", nargs="+", choices=SIDES, default=list(SIDES), help="default: all")
+    options = parser.parse_args()
+
+    facts = setting()
+    print(describe(facts), flush=True)
+    entries = [Measured(label, make_agent(SIDES[label], jax.random.key(0))) for label in options.sizes]
+    for entry in entries:
+        measure(entry, options.repetitions)
+        progress(f"{entry.label} nodes: {milliseconds(entry.median('total'))} (the first {entry.first:.1f} s: compiled)")
+
+    rows, records = [], []
+    for entry in entries:
+        total, scoring, floor = (entry.median(what) for what in ("total", "scoring", "floor"))
+        times = milliseconds(total), milliseconds(scoring), milliseconds(total - scoring), milliseconds(floor)
+        per_node = f"{1e6 * total / entry.nodes:.1f} µs"
+        sizes = quantity(entry.nodes), quantity(entry.edges), str(entry.batches)
+        rows.append((*sizes, *times, f"{total / floor:.1f}×", per_node))
+        records.append(
+            {"nodes": entry.nodes, "edges": entry.edges, "path": entry.transitions, "batches": entry.batches}
+            | {"first": entry.first, "total": entry.total, "scoring": entry.scoring, "floor": entry.floor}
+            | {"median": {"total": total, "scoring": scoring, "floor": floor}}
+        )
+    print(f"\nTime to plan, medians of {options.repetitions}; compilation not counted\n")
+    head = ("nodes", "edges", "batches", "plan", "of it scoring", "of it the rest", "Dijkstra alone", "ratio", "per node")
+    print(table(head, rows))
+    for entry in entries:
+        if entry.label == GOAL:
+            verdict = "met" if entry.median("total") <= GOAL_SECONDS else "missed"
+            print(f"\nGoal: {milliseconds(GOAL_SECONDS)} for 50 k nodes and 400 k edges on two cores: {verdict}")
+    if options.json:
+        save(options.json, {"setting": facts, "goal_seconds": GOAL_SECONDS, "entries": records})
+
+
+if __name__ == "__main__":
+    main()
