@@ -182,7 +182,9 @@ def main() -> None:
     entries = [Measured(label, make_agent(SIDES[label], jax.random.key(0))) for label in options.sizes]
     for entry in entries:
         measure(entry, options.repetitions)
-        progress(f"{entry.label} nodes: {milliseconds(entry.median('total'))} (the first {entry.first:.1f} s: compiled)")
+        progress(
+            f"{entry.label} nodes: {milliseconds(entry.median('total'))} (the first {entry.first:.1f} s: compiled)"
+        )
 
     rows, records = [], []
     for entry in entries:
@@ -197,7 +199,17 @@ def main() -> None:
             | {"median": {"total": total, "scoring": scoring, "floor": floor}}
         )
     print(f"\nTime to plan, medians of {options.repetitions}; compilation not counted\n")
-    head = ("nodes", "edges", "batches", "plan", "of it scoring", "of it the rest", "Dijkstra alone", "ratio", "per node")
+    head = (
+        "nodes",
+        "edges",
+        "batches",
+        "plan",
+        "of it scoring",
+        "of it the rest",
+        "Dijkstra alone",
+        "ratio",
+        "per node",
+    )
     print(table(head, rows))
     for entry in entries:
         if entry.label == GOAL:

@@ -1,7 +1,8 @@
 """Verbs on maps, shared by the grid games.
 
 A place is one number, row · PITCH + column, with a pitch of 2 · 10 - 1 = 19. Then the offset of an item from the agent
-is a plain difference, and the word of an item (kind, row offset, column offset) is `kind · 361 + difference + 180`, after the edge words.
+is a plain difference, and the word of an item (kind, row offset, column offset) is
+`kind · 361 + difference + 180`, counted from the end of the edge words.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The two policies: one network, one goal per transition in 𝓑, and one more goal, "explore".
 
-Its first outputs are logits of Q(s, a, δρ) = E[γ^(steps - 1) · 1(the first change is δρ)], the value of trying δρ; its last
-outputs are the value of exploring.
+Its first outputs are logits of Q(s, a, δρ) = E[γ^(steps - 1) · 1(the first change is δρ)], the value of trying δρ;
+its last outputs are the value of exploring.
 """
 
 from typing import Any

@@ -15,7 +15,8 @@ def proposal_weights(
 ) -> Float[Array, "lanes C"]:
     """The distribution over 𝓑 at every ρ: uniform with probability s_0, else by γ, both over what p_0 leaves.
 
-    γ(δρ) = (1 + p_expl) / (1 + p_exec) at ρ + δρ, normalised over 𝓑: joint counts, or the least marginals (paper). Ends outside the space are never proposed.
+    γ(δρ) = (1 + p_expl) / (1 + p_exec) at ρ + δρ, normalised over 𝓑, with joint counts or, as in
+    the paper, the least of the marginals. Ends outside the space are never proposed.
     """
     ends = space.compose(rho[:, None, :], memory.delta[None])
     inside = memory.used & space.contains(ends)

@@ -41,13 +41,13 @@ class Field:
     def __init__(self, graph: Graph, goals: Int64[np.ndarray, "m"]) -> None:
         """`goals` are the nodes that satisfy their owner's goal."""
         self.graph, self._goals = graph, goals
-        self._remaining: Float[np.ndarray, n] | None = None
+        self._remaining: Float[np.ndarray, "n"] | None = None
 
     @property
     def remaining(self) -> Float[np.ndarray, "n"]:
         """The cost from every node to its owner's goal."""
         if self._remaining is None:
-            self._remaining = distances(self.graph, self._goals, backwards=True)
+            self._remaining = distances(self.graph, self._goals)
         return self._remaining
 
     def raise_price(self, node: int, transition: int, price: float) -> None:
@@ -142,23 +142,18 @@ def _frontier(
     graph: Graph, is_goal: Bool[np.ndarray, "n"], spent: Bool[np.ndarray, "owners"]
 ) -> Int64[np.ndarray, "m"]:
     """The unexpanded nodes worth looking beyond: not yet spent, and cheaper to reach than the owner's nearest goal."""
-    waiting = ~graph.expanded & ~is_goal & ~spent[graph.owner]
-    goals_of = np.zeros(len(spent), bool)
-    goals_of[graph.owner[is_goal]] = True
-    if np.any(waiting & goals_of[graph.owner]):
-        reach = distances(graph, np.arange(len(spent)), backwards=False)
-        nearest = np.full(len(spent), np.inf)
-        np.minimum.at(nearest, graph.owner[is_goal], reach[is_goal])
-        waiting &= reach < nearest[graph.owner]
+    nearest = np.full(len(spent), np.inf)
+    np.minimum.at(nearest, graph.owner[is_goal], graph.reach[is_goal])
+    waiting = ~graph.expanded & ~is_goal & ~spent[graph.owner] & (graph.reach < nearest[graph.owner])
     return np.flatnonzero(waiting)
 
 
-def distances(graph: Graph, sources: Int64[np.ndarray, "m"], backwards: bool) -> Float[np.ndarray, "n"]:
-    """The cost of the cheapest path from the nearest source to every node, or from every node to its nearest source."""
+def distances(graph: Graph, goals: Int64[np.ndarray, "m"]) -> Float[np.ndarray, "n"]:
+    """The cost of the cheapest path from every node to its nearest goal."""
     size = len(graph)
-    if not len(sources) or not graph.ends.size:
+    if not len(goals) or not graph.ends.size:
         result = np.full(size, np.inf)
-        result[sources] = 0.0
+        result[goals] = 0.0
         return result
     real = graph.ends >= 0
     start = np.repeat(np.arange(size), real.sum(axis=1))
@@ -169,6 +164,5 @@ def distances(graph: Graph, sources: Int64[np.ndarray, "m"], backwards: bool) ->
         start, end, cost = start[order], end[order], cost[order]
         first = np.append(True, (start[1:] != start[:-1]) | (end[1:] != end[:-1]))
         start, end, cost = start[first], end[first], cost[first]
-    pair = (end, start) if backwards else (start, end)
-    matrix = scipy.sparse.csr_matrix((cost, pair), shape=(size, size))
-    return dijkstra(matrix, indices=sources, min_only=True)
+    against = scipy.sparse.csr_matrix((cost, (end, start)), shape=(size, size))
+    return dijkstra(against, indices=goals, min_only=True)
