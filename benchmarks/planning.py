@@ -4,9 +4,11 @@ The world is ℕ^4 cut to a cube: eight transitions, ±1 in each coordinate, so 
 378,000 edges. Every edge is priced by an edge detector of the usual size, through the same function that an agent plans
 with; its weights are random and stretched, so that the prices differ. Nothing is cut by the floor, every value inside
 the cube counts as visited and none beyond it, and the goal is the corner farthest from the start: the search has to
-look at the whole graph. Timed is everything from the request to the finished path: growing the graph, scoring,
-shortest paths, the walk along them. Compilation is not: it happens once per program and size of batch, and is said
-apart. The floor is SciPy's Dijkstra alone, once, on the finished matrix of the same graph.
+look at the whole graph. One more row has its goal in the middle, where the search must find out when to stop.
+
+Timed is everything from the request to the finished path: growing the graph, scoring, shortest paths, the walk along
+them. Compilation is not: it happens once per program and size of batch, and is said apart. The floor is SciPy's
+Dijkstra alone, once, on the finished matrix of the same graph.
 """
 
 import argparse
@@ -49,6 +51,8 @@ class Cube:
     """A world without states: all that planning asks of a game is its space."""
 
     side: int
+    middle: bool = False
+    """Whether the goal is the middle of the cube instead of its far corner."""
 
     @property
     def space(self) -> Product:
@@ -62,8 +66,8 @@ class Cube:
 
     @property
     def goal(self) -> np.ndarray:
-        """The opposite one."""
-        return np.full((1, DIMENSIONS), self.side - 1, np.float32)
+        """The opposite one, or the middle."""
+        return np.full((1, DIMENSIONS), (self.side - 1) // (2 if self.middle else 1), np.float32)
 
 
 @dataclass
@@ -89,9 +93,8 @@ class Measured:
         return statistics.median(getattr(self, what))
 
 
-def make_agent(side: int, key: jax.Array) -> Agent:
+def make_agent(world: Cube, key: jax.Array) -> Agent:
     """A detector and a memory that knows the eight transitions and all values of the cube."""
-    world = Cube(side)
     detector = EdgeDetector.init(key, world.space, Settings().edge_hidden)
     detector = eqx.tree_at(lambda d: d.network.outputs.weight, detector, replace_fn=lambda w: SPREAD * w)
     settings = Settings(capacity=2 * DIMENSIONS)
@@ -166,7 +169,7 @@ def measure(entry: Measured, repetitions: int) -> None:
 
 def milliseconds(seconds: float) -> str:
     """Seconds as `123 ms`."""
-    return f"{1000 * seconds:#.3g}".rstrip(".") + " ms"
+    return f"{1000 * seconds:.1f} ms" if seconds < 0.01 else f"{1000 * seconds:.0f} ms"
 
 
 def main() -> None:
@@ -179,7 +182,10 @@ def main() -> None:
 
     facts = setting()
     print(describe(facts), flush=True)
-    entries = [Measured(label, make_agent(SIDES[label], jax.random.key(0))) for label in options.sizes]
+    key = jax.random.key(0)
+    entries = [Measured(label, make_agent(Cube(SIDES[label]), key)) for label in options.sizes]
+    if GOAL in options.sizes:
+        entries.append(Measured(f"{GOAL}, goal in the middle", make_agent(Cube(SIDES[GOAL], middle=True), key)))
     for entry in entries:
         measure(entry, options.repetitions)
         progress(
@@ -192,14 +198,21 @@ def main() -> None:
         times = milliseconds(total), milliseconds(scoring), milliseconds(total - scoring), milliseconds(floor)
         per_node = f"{1e6 * total / entry.nodes:.1f} µs"
         sizes = quantity(entry.nodes), quantity(entry.edges), str(entry.batches)
-        rows.append((*sizes, *times, f"{total / floor:.1f}×", per_node))
+        rows.append((entry.label, *sizes, *times, f"{total / floor:.1f}×", per_node))
         records.append(
-            {"nodes": entry.nodes, "edges": entry.edges, "path": entry.transitions, "batches": entry.batches}
-            | {"first": entry.first, "total": entry.total, "scoring": entry.scoring, "floor": entry.floor}
+            {"world": entry.label, "nodes": entry.nodes, "edges": entry.edges, "path": entry.transitions}
+            | {
+                "batches": entry.batches,
+                "first": entry.first,
+                "total": entry.total,
+                "scoring": entry.scoring,
+                "floor": entry.floor,
+            }
             | {"median": {"total": total, "scoring": scoring, "floor": floor}}
         )
     print(f"\nTime to plan, medians of {options.repetitions}; compilation not counted\n")
     head = (
+        "world",
         "nodes",
         "edges",
         "batches",

@@ -190,14 +190,14 @@ class Product:
             raise InputError(f"missing attributes: {', '.join(missing)}")
         return tuple(values[k] for k in range(self.size))
 
-    def format(self, a: Rho | np.ndarray) -> str:
+    def format(self, a: Rho | np.ndarray | tuple[float, ...]) -> str:
         """The element as text, such as `red=2 blue=1 switch=0`."""
         return " ".join(
             f"{name}={block.format(float(x))}"
             for name, block, x in zip(self.names, self.blocks, np.asarray(a), strict=True)
         )
 
-    def format_delta(self, d: Delta | np.ndarray) -> str:
+    def format_delta(self, d: Delta | np.ndarray | tuple[float, ...]) -> str:
         """Only what changes, such as `map_red -1, red +1`; `nothing` for the identity."""
         changed = [
             f"{name} {block.format_delta(float(x))}"

@@ -83,7 +83,7 @@ class Walker:
         for time, key in enumerate(jax.random.split(jax.random.key(seed), budget)):
             if self.done.all():
                 break
-            late = ~self.done & (self.clock >= self.agent.settings.attempt_steps)
+            late = ~self.done & (self.clock >= self.planning.attempt_steps)
             self._close(late, np.zeros_like(late))
             self._decide(np.flatnonzero(~self.done & (moved | late)))
             moved = self._step(key)
@@ -143,7 +143,11 @@ class Walker:
         if np.isfinite(best):
             if first is None:
                 return int(np.argmin(options))
-            close = options <= best + self.planning.critic
+            # Only what leads nearer to the goal: else the present, seen as it is, would always look worse than the
+            # average future, and the agent would put off what it has to do.
+            remaining = route.field.remaining
+            nearer = remaining[np.maximum(route.field.graph.ends[node], 0)] < remaining[node]
+            close = (options <= best + self.planning.critic) & nearer
             return int(np.argmin(np.where(close, options - np.where(close, cost, 0) + first, np.inf)))
         # No known way leads there. Any change that can be made may open one: on ℝ the next draw differs.
         weights = np.exp(-cost)

@@ -29,13 +29,15 @@ class Planning:
     """Price of one expected step, in nats of success probability (paper: 0, the likeliest path however long)."""
     calibrated: bool = True
     """Whether edges are priced by the calibrated head of the detector (paper: it has but one)."""
-    critic: float = 0.1
+    critic: float = 0.3
     """Among first edges whose paths cost at most this much more than the best, the policy's own value of the present
     state decides: it sees where things lie, the edge detector does not (paper: 0)."""
     floor: float = 0.1
     """Edges that succeed less often are cut."""
     penalty: float = 2.0
     """What an edge that failed from this very ρ costs more, in nats."""
+    attempt_steps: int = 25
+    """Steps after which an attempt has failed and the agent plans anew; less than in training, time being short."""
     max_nodes: int = 100_000
     max_seconds: float = 10.0
 

@@ -95,10 +95,16 @@ class Following(eqx.Module):
 
 
 def for_each_used(memory: Memory, ask: Callable[[Float[Array, "K"]], Array], unused: Array) -> Float[Array, "C ..."]:
-    """`ask` about every transition in turn, sparing the work for empty entries of 𝓑."""
-    return jax.lax.map(
-        lambda entry: jax.lax.cond(entry[0], ask, lambda _: unused, entry[1]), (memory.used, memory.delta)
-    )
+    """`ask` about every transition, sparing the work for empty entries of 𝓑 where a branch is cheap."""
+
+    def in_turn(used: Bool[Array, "C"], delta: Float[Array, "C K"]) -> Array:
+        return jax.lax.map(lambda entry: jax.lax.cond(entry[0], ask, lambda _: unused, entry[1]), (used, delta))
+
+    def at_once(used: Bool[Array, "C"], delta: Float[Array, "C K"]) -> Array:
+        # On a GPU every branch waits for the host; all entries together are one launch.
+        return jax.vmap(ask)(delta)
+
+    return jax.lax.platform_dependent(memory.used, memory.delta, cpu=in_turn, default=at_once)
 
 
 def policy_loss(policy: Policy, space: Product, memory: Memory, batch: Lessons) -> Float[Array, ""]:

@@ -50,7 +50,7 @@ def config_from_json(data: Any, where: str) -> RunConfig:
             seed=int(data["seed"]),
             method=str(data["method"]),
         )
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise InputError(f"{where} is not a run's configuration: {type(error).__name__}: {error}") from None
 
 
@@ -64,7 +64,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError(f"{path} is not JSON") from None
 
 

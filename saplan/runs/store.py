@@ -86,7 +86,7 @@ def load_agent(directory: Path) -> tuple[Agent, RunConfig]:
         arrays = safetensors.numpy.load(data)
     except SafetensorError as error:
         raise InputError(f"{path} is not a safetensors file: {error}") from None
-    return _filled(untrained_agent(config), arrays, path), config
+    return _filled(_outline(config, directory / MANIFEST), arrays, path), config
 
 
 def find_agent(run: str) -> Path:
@@ -103,9 +103,17 @@ def load(run: str | Path) -> Agent:
     return load_agent(find_agent(str(run)))[0]
 
 
+def _outline(config: RunConfig, path: Path) -> Agent:
+    """An agent with shapes in place of arrays: a manifest that asks for too much must not get it."""
+    try:
+        return eqx.filter_eval_shape(untrained_agent, config)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{path} describes no agent: {type(error).__name__}: {reason}") from None
+
+
 def _named(agent: Agent) -> dict[str, Any]:
-    leaves = jax.tree_util.tree_leaves_with_path(eqx.filter(agent, eqx.is_array))
-    return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
+    return {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(agent)}
 
 
 def _filled(agent: Agent, arrays: dict[str, np.ndarray], path: Path) -> Agent:
@@ -119,7 +127,6 @@ def _filled(agent: Agent, arrays: dict[str, np.ndarray], path: Path) -> Agent:
             raise InputError(f"{path} does not fit its manifest: {name} has another shape or type")
         if arrays[name].dtype.kind == "f" and not np.all(np.isfinite(arrays[name])):
             raise InputError(f"{path} holds a number that is not finite, in {name}")
-    dynamic, static = eqx.partition(agent, eqx.is_array)
-    leaves, structure = jax.tree_util.tree_flatten_with_path(dynamic)
+    leaves, structure = jax.tree_util.tree_flatten_with_path(agent)
     new = [jnp.asarray(arrays[jax.tree_util.keystr(p)], leaf.dtype) for p, leaf in leaves]
-    return eqx.combine(jax.tree_util.tree_unflatten(structure, new), static)
+    return jax.tree_util.tree_unflatten(structure, new)

@@ -1,5 +1,6 @@
 """What a rollout teaches: targets worked out by hand, for a policy that thinks the same of everything."""
 
+import functools
 from dataclasses import replace
 
 import equinox as eqx
@@ -7,10 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Array
 
-from saplan.model.attempt import Lanes
+from saplan.model.attempt import Lanes, Steps
 from saplan.model.execution import Lessons, lessons, policy_loss
 from saplan.model.policy import Policy
+from saplan.model.settings import Settings
 
 from .opinions import memory_of, steps_of
 from .probe import COUNT_UP, GAME, SMALL, TOGGLE, stacked, standing
@@ -45,16 +48,20 @@ STEPS = steps_of(
 REWARD = jnp.array([[0.0, 0.0], [0.0, 0.0], [2.0, 0.0]])
 
 
-def taught(steps=STEPS, reward=REWARD, **numbers) -> Lessons:
-    """With the leading axis split into time and lanes again."""
+@functools.partial(jax.jit, static_argnums=0)
+def teach(settings: Settings, steps: Steps, reward: Array) -> Lessons:
     states = stacked(standing(0, 1, 1), standing(2, 1, 0))
-    rho = jax.vmap(GAME.attributes)(states)
     zero = jnp.zeros(2, jnp.int32)
+    rho = jax.vmap(GAME.attributes)(states)
     lanes = Lanes(states, rho, jnp.ones(2, bool), jnp.zeros((2, 2)), zero, zero, zero)
-    result = jax.jit(lambda s, r: lessons(GAME, replace(RULES, **numbers), indifferent(), MEMORY, s, lanes, r))(
-        steps, reward
+    return lessons(GAME, settings, indifferent(), MEMORY, steps, lanes, reward)
+
+
+def taught(steps: Steps = STEPS, reward: Array = REWARD, **numbers: bool) -> Lessons:
+    """With the leading axis split into time and lanes again."""
+    return jax.tree.map(
+        lambda x: np.asarray(x).reshape(3, 2, *x.shape[1:]), teach(replace(RULES, **numbers), steps, reward)
     )
-    return jax.tree.map(lambda x: np.asarray(x).reshape(3, 2, *x.shape[1:]), result)
 
 
 def test_the_transition_that_was_made_is_worth_one_and_the_others_nothing() -> None:
@@ -137,4 +144,5 @@ def test_the_loss_by_hand() -> None:
     )
     entropy = lambda y: -(y * np.log(VALUE) + (1 - y) * np.log1p(-VALUE))  # noqa: E731
     expected = (entropy(1.0) + entropy(0.5) + entropy(0.25)) / 2 + 0.5 * 0.5 * (0.75 - THOUGHT) ** 2
-    assert float(policy_loss(indifferent(), GAME.space, MEMORY, batch)) == pytest.approx(expected, rel=1e-5)
+    loss = jax.jit(lambda batch: policy_loss(indifferent(), GAME.space, MEMORY, batch))
+    assert float(loss(batch)) == pytest.approx(expected, rel=1e-5)

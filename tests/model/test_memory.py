@@ -25,7 +25,7 @@ take_in = jax.jit(remember, static_argnums=1)
 
 def taken(*changes: tuple[float, float, float], capacity: int = 8, happened: list[bool] | None = None) -> Memory:
     mask = jnp.ones(len(changes), bool) if happened is None else jnp.array(happened)
-    return take_in(empty_memory(SPACE, capacity), SPACE, jnp.array(changes), mask)
+    return take_in(empty_memory(SPACE, capacity), SPACE, jnp.array(changes, jnp.float32), mask)
 
 
 def test_distinct_changes_get_one_entry_each() -> None:

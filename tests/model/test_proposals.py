@@ -26,7 +26,7 @@ def known(explored=(), executed=()) -> Memory:
 
 
 def weights(memory: Memory, detector, settings, *rho: tuple[float, float]) -> np.ndarray:
-    return np.asarray(proposal_weights(memory, detector, SPACE, settings, jnp.array(rho)))
+    return np.asarray(proposal_weights(memory, detector, SPACE, settings, jnp.array(rho, jnp.float32)))
 
 
 @pytest.mark.parametrize("joint", [True, False])

@@ -19,8 +19,8 @@ def contents(replay: Replay, transition: int) -> list[tuple[float, ...]]:
     """A ring from its oldest example to its newest."""
     filled, following = int(replay.filled[transition]), int(replay.next[transition])
     slots = [(following - filled + i) % CAPACITY for i in range(filled)]
-    return [(*replay.rho[transition, s].tolist(), *map(float, (replay.success[transition, s], replay.steps[transition, s])))
-            for s in slots]  # fmt: skip
+    rho, success, steps = (np.asarray(x[transition]) for x in (replay.rho, replay.success, replay.steps))
+    return [(*rho[s].tolist(), float(success[s]), float(steps[s])) for s in slots]
 
 
 def fed(replay: Replay, rings: list[deque], seed: int, entries: list[int] | range, keep_share: float) -> Replay:
