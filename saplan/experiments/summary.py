@@ -29,7 +29,8 @@ def summarise(run: str, tasks: int, task_seed: int, budget: int, planning: Plann
     """Evaluates an agent and gathers what there is to say of it."""
     directory = find_agent(run)
     agent, config = load_agent(directory)
-    about = read_json(directory / MANIFEST).get("about") or {}
+    about = read_json(directory / MANIFEST).get("about")
+    trained = about.get("steps_trained") if isinstance(about, dict) else None
     began = time.monotonic()
     walked = evaluate(agent, tasks, task_seed, budget, planning)
     hits = [attempt for attempt in walked.attempts if attempt.success]
@@ -42,7 +43,7 @@ def summarise(run: str, tasks: int, task_seed: int, budget: int, planning: Plann
         "tasks": tasks,
         "task_seed": task_seed,
         "budget": budget,
-        "steps_trained": about.get("steps_trained", config.steps),
+        "steps_trained": trained if isinstance(trained, int) else config.steps,
         "seed": config.seed,
         "mean_steps": float(walked.steps[walked.success].mean()) if walked.success.any() else None,
         "attempts_per_task": len(walked.attempts) / tasks,

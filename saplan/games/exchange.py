@@ -47,10 +47,15 @@ class Exchange(Game[ExchangeState]):
     """
 
     kinds: int = 3
+    """q: kinds of objects."""
     fewest: int = 1
+    """Least number of objects of a kind."""
     most: int = 8
+    """Greatest number of objects of a kind."""
     gives: Rates = GIVES
+    """e_ij: how many of kind i a trade i→j takes."""
     takes: Rates = TAKES
+    """f_ij: how many of kind j it gives."""
     farthest: int = 30
     """Greatest distance of a task."""
     maps: MapRules = field(default_factory=MapRules)
@@ -65,6 +70,8 @@ class Exchange(Game[ExchangeState]):
         for rates in (self.gives, self.takes):
             if len(rates) != self.kinds or any(len(row) != self.kinds for row in rates):
                 raise InputError(f"exchange rates must be {self.kinds} × {self.kinds} tables")
+        if self.farthest < 1:
+            raise InputError(f"farthest must be at least 1, got {self.farthest}")
         if any(not self.gives[i][j] > self.takes[i][j] >= 1 for i, j in self.pairs):
             raise InputError("every trade must take more than it gives, and give at least one")
 

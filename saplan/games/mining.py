@@ -1,5 +1,6 @@
 """Mining: real quantities that must stay inside a set (the paper's constrained environment)."""
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar, final
 
@@ -50,12 +51,17 @@ class Mining(Game[MiningState]):
     deposits: int = 3
     """Deposits of each mineral."""
     yield_low: float = 0.5
+    """Least amount that a blow yields."""
     yield_high: float = 1.5
+    """Greatest amount that a blow yields."""
     dumps: float = 1.0
     """How much a dump yard takes."""
     centre: tuple[float, ...] = (6.0, 1.0)
+    """Centre of the set S; its length is the number of minerals."""
     inner: float = 2.5
+    """Least distance from the centre."""
     outer: float = 7.0
+    """Greatest distance from the centre."""
     foot: float = 1.0
     """Greatest start value of the last mineral."""
     tolerance: float = 0.5
@@ -76,9 +82,16 @@ class Mining(Game[MiningState]):
             )
         if not 0 < self.yield_low <= self.yield_high or not self.dumps > 0:
             raise InputError("yields and dumps must be positive, with yield_low <= yield_high")
+        numbers = (self.yield_high, self.dumps, self.inner, self.outer, self.foot, self.tolerance, *self.centre)
+        if not all(map(math.isfinite, numbers)):
+            raise InputError("the rules of mining must be finite numbers")
+        if not self.tolerance > 0:
+            raise InputError(f"the tolerance of a task must be above 0, got {self.tolerance}")
         if not 0 <= self.inner < self.outer:
             raise InputError(f"the set S needs 0 <= inner < outer, got {self.inner} and {self.outer}")
         self.maps.check_room(self.items)
+        if not self.foot > 0 or not bool(jnp.any(self._candidates(jax.random.key(0), self._start_corner())[1])):
+            raise InputError("no start fits: the set S must have points whose last mineral is at most foot")
 
     @property
     def minerals(self) -> int:
@@ -108,17 +121,25 @@ class Mining(Game[MiningState]):
 
     def _draw_inside(self, key: PRNGKeyArray, highest: Float[Array, "q"]) -> Float[Array, "q"]:
         """A point uniform in S below `highest`."""
+        points, inside = self._candidates(key, highest)
+        return points[jnp.argmax(inside)]
+
+    def _candidates(
+        self, key: PRNGKeyArray, highest: Float[Array, "q"]
+    ) -> tuple[Float[Array, "n q"], Bool[Array, "n"]]:
         points = jax.random.uniform(key, (CANDIDATES, self.minerals)) * highest
-        return points[jnp.argmax(self.inside(points))]
+        return points, self.inside(points)
+
+    def _start_corner(self) -> Float[Array, "q"]:
+        return jnp.array([*(c + self.outer for c in self.centre[:-1]), self.foot])
 
     def reset(self, key: PRNGKeyArray) -> MiningState:
         map_key, start_key = jax.random.split(key)
         ground, places = draw_map(self.maps, map_key, self.items)
-        highest = jnp.array([c + self.outer for c in self.centre]).at[-1].set(self.foot)
         return MiningState(
             ground=ground,
             places=places,
-            minerals=self._draw_inside(start_key, highest),
+            minerals=self._draw_inside(start_key, self._start_corner()),
             hammer=jnp.zeros((), jnp.int16),
             yields=jnp.zeros(()),
         )

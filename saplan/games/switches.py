@@ -38,6 +38,7 @@ class Switches(Game[SwitchesState]):
     """
 
     kinds: int = 3
+    """q: kinds of objects, and positions of the switch."""
     fewest: int = 1
     """Least number of objects of a kind."""
     most: int = 4
@@ -150,8 +151,8 @@ def check_counts(kinds: int, fewest: int, most: int, extra: int) -> None:
     """`InputError` unless the numbers of kinds and objects make a playable game."""
     if not 1 <= kinds <= len(COLOURS):
         raise InputError(f"the number of kinds q must lie in 1..{len(COLOURS)}, got {kinds}")
-    if not 0 <= fewest <= most or most < 1:
-        raise InputError(f"counts must satisfy 0 <= fewest <= most and most >= 1, got {fewest} and {most}")
+    if not 1 <= fewest <= most:
+        raise InputError(f"the numbers of objects must satisfy 1 <= fewest <= most, got {fewest} and {most}")
     if kinds * most + extra > 30:
         raise InputError(f"{kinds} kinds of up to {most} objects do not fit on the smallest map")
 

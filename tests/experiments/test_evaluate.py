@@ -1,0 +1,161 @@
+"""Tasks carried out in the corridor, where the fewest possible steps are known."""
+
+from collections import deque
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from model.probe import COUNT_UP, GAME, SMALL, TOGGLE, agent_of, begun, standing, trained
+
+from saplan.experiments.evaluate import Attempt, Walk, Walker, causes_of_failure, evaluate
+from saplan.games import task_set
+from saplan.goals import Goal
+from saplan.model.agent import FAITHFUL, IMPROVED, Agent, Planning
+
+TASKS, BUDGET = 100, 40
+
+
+def fewest_steps(place: int, count: int, lamp: int, wanted: int) -> int:
+    """Breadth-first search over the corridor's rules, written down once more."""
+    queue, seen = deque([(place, count, lamp, 0)]), set()
+    while queue:
+        place, count, lamp, steps = queue.popleft()
+        if count == wanted:
+            return steps
+        if (place, count, lamp) in seen:
+            continue
+        seen.add((place, count, lamp))
+        last = GAME.length - 1
+        queue.append((max(place - 1, 0), count, lamp, steps + 1))
+        queue.append((min(place + 1, last), count, lamp, steps + 1))
+        pressed = (count + (place == 0 and lamp == 1 and count < GAME.most), (lamp + (place == last)) % 2)
+        queue.append((place, *pressed, steps + 1))
+    raise AssertionError("unreachable")
+
+
+def best_steps() -> np.ndarray:
+    states, goals = task_set(GAME, TASKS, 0)
+    rows = zip(
+        *(np.asarray(x).tolist() for x in (states.place, states.count, states.lamp, goals.low[:, 0])), strict=True
+    )
+    return np.array([fewest_steps(place, count, lamp, int(wanted)) for place, count, lamp, wanted in rows])
+
+
+@pytest.mark.parametrize("planning", [IMPROVED, FAITHFUL], ids=["improved", "faithful"])
+def test_the_tasks_succeed_nearly_as_fast_as_possible(planning: Planning) -> None:
+    walked = evaluate(trained(), TASKS, budget=BUDGET, planning=planning)
+    assert walked.success.mean() > 0.95
+    best = best_steps()
+    assert (walked.steps >= best).all(), "nobody is faster than the fastest"
+    assert walked.steps[walked.success].mean() < best.mean() + 1.5
+    assert np.mean([attempt.success for attempt in walked.attempts]) > 0.9
+
+
+def test_the_books_of_a_walk_add_up() -> None:
+    walked = evaluate(trained(), TASKS, budget=BUDGET)
+    spent = np.zeros(TASKS, int)
+    for attempt in walked.attempts:
+        assert 1 <= attempt.steps <= SMALL.attempt_steps
+        spent[attempt.task] += attempt.steps
+    np.testing.assert_array_equal(spent[walked.success], walked.steps[walked.success])
+
+
+def test_evaluation_repeats_itself_and_seeds_matter() -> None:
+    first, again = (evaluate(trained(), TASKS, budget=BUDGET) for _ in range(2))
+    assert first.attempts == again.attempts
+    np.testing.assert_array_equal(first.steps, again.steps)
+    other = evaluate(trained(), TASKS, task_seed=1, budget=BUDGET)
+    assert other.attempts != first.attempts
+
+
+def walker(state, low: tuple[float, float], high: tuple[float, float], agent: Agent | None = None, planning=IMPROVED):
+    goal = Goal(jnp.array([low]), jnp.array([high]))
+    return Walker(agent or trained(), jax.tree.map(lambda x: x[None], state), goal, planning)
+
+
+def test_who_is_there_takes_no_step() -> None:
+    there = walker(standing(2, 2, 0), (2, -np.inf), (2, np.inf))
+    walked = there.walk(BUDGET, 0)
+    assert walked.success.tolist() == [True]
+    assert walked.steps.tolist() == [0]
+    assert walked.attempts == []
+
+
+def test_a_goal_is_reached_at_its_first_moment() -> None:
+    one = walker(standing(0, 0, 1), (2, -np.inf), (2, np.inf))
+    ends = [bool(moved[0]) for moved in one.moves(BUDGET, 0)]
+    assert one.walked.steps.tolist() == [2] == [len(ends)]
+    assert ends == [True, True]
+    assert [attempt.success for attempt in one.walked.attempts] == [True, True]
+    assert [attempt.rho for attempt in one.walked.attempts] == [(0.0, 1.0), (1.0, 1.0)]
+
+
+def test_a_budget_too_small_is_a_failure_that_cost_all_of_it() -> None:
+    walked = walker(standing(0, 0, 0), (3, -np.inf), (3, np.inf)).walk(5, 0)
+    assert walked.success.tolist() == [False]
+    assert walked.steps.tolist() == [5]
+
+
+def test_what_cannot_be_reached_is_tried_to_the_end() -> None:
+    one = walker(standing(0, 3, 1), (1, -np.inf), (1, np.inf))
+    walked = one.walk(BUDGET, 0)
+    assert walked.success.tolist() == [False]
+    assert walked.attempts, "it did not stand still"
+
+
+@pytest.mark.parametrize("planning", [replace(IMPROVED, max_seconds=0.0), replace(IMPROVED, max_nodes=1)])
+def test_a_search_without_time_or_room_is_no_crash(planning: Planning) -> None:
+    walked = walker(standing(0, 0, 0), (3, -np.inf), (3, np.inf), planning=planning).walk(5, 0)
+    assert walked.success.tolist() == [False]
+
+
+def test_an_agent_that_knows_nothing_fails_without_a_crash() -> None:
+    ignorant = agent_of(begun(0))
+    assert int(ignorant.memory.size) == 0
+    walked = walker(standing(0, 0, 0), (3, -np.inf), (3, np.inf), ignorant).walk(5, 0)
+    assert walked.success.tolist() == [False]
+
+
+def test_an_attempt_that_takes_too_long_is_closed_and_its_edge_priced_up() -> None:
+    # A policy that sees no goal and always walks left never toggles the lamp.
+    agent = trained()
+    outputs = agent.policy.network.outputs
+    bias = jnp.array([100.0, 0, 0, 0, 0, 0])
+    stubborn = eqx.tree_at(
+        lambda a: (a.policy.network.outputs.weight, a.policy.network.outputs.bias),
+        agent,
+        (jnp.zeros_like(outputs.weight), bias),
+    )
+    one = walker(standing(0, 0, 0), (3, -np.inf), (3, np.inf), stubborn)
+    toggle = int(agent.memory.index(GAME.space, jnp.array(TOGGLE)))
+    before = one.agent.edges(np.array([[0.0, 0.0]], np.float32), IMPROVED)[1][0, toggle]
+    walked = one.walk(2 * SMALL.attempt_steps + 1, 0)
+    assert walked.attempts == [Attempt(0, (0.0, 0.0), toggle, False, SMALL.attempt_steps)] * 2
+    route = one.routes[0]
+    assert route is not None
+    node = route.node(np.zeros(2))
+    assert route.field.graph.cost[node, toggle] == pytest.approx(before + 2 * IMPROVED.penalty, rel=1e-4)
+
+
+def test_causes_of_failure() -> None:
+    index = lambda change: int(trained().memory.index(GAME.space, jnp.array(change)))  # noqa: E731
+    up, toggle = index(COUNT_UP), index(TOGGLE)
+    walked = Walk(
+        success=np.array([True, False, False, False, False, False]),
+        steps=np.full(6, 50),
+        attempts=[
+            Attempt(0, (0.0, 0.0), up, False, 50),  # succeeded in the end: no cause at all
+            Attempt(1, (0.0, 0.0), toggle, False, 10),  # possible, and a fifth of the budget
+            Attempt(2, (0.0, 0.0), up, False, 12),  # impossible: the lamp is off
+            Attempt(3, (0.0, 0.0), up, False, 9),  # impossible, but that was not much
+            Attempt(4, (0.0, 0.0), toggle, True, 40),  # no failed attempt
+            Attempt(5, (0.0, 1.0), up, False, 6),  # possible, and more than what was not
+            Attempt(5, (3.0, 1.0), up, False, 5),
+        ],
+    )
+    assert causes_of_failure(trained(), walked, 50) == {"navigation": 2, "edge detector wrong": 1, "out of steps": 2}
+    nothing = Walk(np.array([True]), np.zeros(1, int))
+    assert causes_of_failure(trained(), nothing, 50) == {"navigation": 0, "edge detector wrong": 0, "out of steps": 0}

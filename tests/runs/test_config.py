@@ -1,0 +1,112 @@
+"""Configurations as JSON: there and back, and what is refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from saplan.errors import InputError
+from saplan.games import Exchange, Game, Mining, Switches
+from saplan.games.grid import MapRules
+from saplan.model.settings import Settings, settings_for
+from saplan.runs.config import RunConfig, config_from_json, read_json, write_json
+from saplan.runs.metrics import MetricsFile
+
+ODD = [
+    Switches(kinds=2, fewest=2, most=3, maps=MapRules(smallest=8, largest=9, blocked=0.05)),
+    Exchange(kinds=2, fewest=2, most=5, gives=((0, 4), (3, 0)), takes=((0, 1), (2, 0)), farthest=7),
+    Mining(deposits=2, yield_low=0.7, dumps=0.9, centre=(5.5, 1.5), inner=2.0, foot=1.25),
+]
+"""None of their rules is the default one."""
+
+
+def names(game: Game[Any]) -> str:
+    return game.name
+
+
+def config_of(game: Game[Any]) -> RunConfig:
+    settings = replace(settings_for(game), lanes=14, rollout=3, minibatches=7, learning_rate=1.25e-3, relabel=False)
+    return RunConfig(game, settings, steps=12345, seed=67, method="structured")
+
+
+@pytest.mark.parametrize("game", ODD, ids=names)
+def test_there_and_back(game: Game[Any], tmp_path: Path) -> None:
+    config = config_of(game)
+    write_json(tmp_path / "config.json", config.to_json())
+    back = config_from_json(read_json(tmp_path / "config.json"), "config.json")
+    assert back == config
+    assert hash(back.game) == hash(game), "static under jax.jit, so it must hash"
+    assert back.to_json() == config.to_json()
+
+
+def test_every_setting_is_written() -> None:
+    assert set(config_of(ODD[0]).to_json()["settings"]) == set(vars(Settings()))
+
+
+MISTAKES: dict[str, Any] = {
+    "unknown game": {"game": "chess"},
+    "game is a list": {"game": ["switches"]},
+    "no rules": {"rules": None},
+    "unknown rule": {"rules": {"colour": 3}},
+    "impossible rule": {"rules": {"kinds": 0}},
+    "rule of the wrong type": {"rules": {"kinds": "three"}},
+    "maps that are none": {"rules": {"maps": [1, 2]}},
+    "unknown setting": {"settings": {"momentum": 0.9}},
+    "impossible setting": {"settings": {"lanes": 3}},
+    "setting of the wrong type": {"settings": {"lanes": "many"}},
+    "no settings": {"settings": None},
+    "steps are no number": {"steps": "many"},
+    "steps without end": {"steps": float("inf")},
+    "seed is a list": {"seed": []},
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_what_is_no_configuration_is_one_line(mistake: dict[str, Any]) -> None:
+    data = config_of(Switches()).to_json() | mistake
+    with pytest.raises(InputError, match=r"here\.json") as caught:
+        config_from_json(data, "here.json")
+    assert "\n" not in " ".join(str(caught.value).splitlines()[:1])
+
+
+@pytest.mark.parametrize("missing", ["game", "rules", "settings", "steps", "seed", "method"])
+def test_nothing_may_be_missing(missing: str) -> None:
+    data = config_of(Switches()).to_json()
+    del data[missing]
+    with pytest.raises(InputError, match=missing):
+        config_from_json(data, "here.json")
+
+
+@pytest.mark.parametrize("data", [None, [], "text", 5])
+def test_other_data_are_no_configuration(data: Any) -> None:
+    with pytest.raises(InputError, match="not a run's configuration"):
+        config_from_json(data, "here.json")
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"", b"[" * 100_000])
+def test_what_is_not_json_is_said_to_be_none(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(InputError, match="is not JSON"):
+        read_json(tmp_path / "a.json")
+
+
+def test_a_file_that_cannot_be_read_or_written(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read"):
+        read_json(tmp_path / "missing.json")
+    with pytest.raises(InputError, match="cannot write"):
+        write_json(tmp_path / "no" / "folder.json", {})
+
+
+def test_metrics_are_on_disk_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "metrics.jsonl"
+    metrics = MetricsFile(path)
+    metrics.write({"steps": 1, "success": None})
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [{"steps": 1, "success": None}]
+    metrics.write({"steps": 2, "success": 0.5})
+    metrics.close()
+    assert len(path.read_text().splitlines()) == 2
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write"):
+        MetricsFile(tmp_path / "file" / "metrics.jsonl")
