@@ -217,7 +217,7 @@ def compare(options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any
         share = None if flops is None else flops * entry.rate / limit
         ratios = {other.name: ratio(entry, other) for other in peers} if entry.kind == "ours" else {}
         extent = f"{quantity(min(entry.rates))} .. {quantity(max(entry.rates))}"
-        shown = "" if flops is None or share is None else f"{quantity(flops)}FLOP", f"{100 * share:.0f} %"
+        shown = ("", "") if flops is None or share is None else (f"{quantity(flops)}FLOP", f"{100 * share:.0f} %")
         against = [f"{ratios[other.name]:.2f}×" if ratios else "" for other in peers]
         rows.append((entry.name, str(entry.lanes), quantity(entry.rate), extent, *shown, *against))
         records.append(

@@ -51,7 +51,8 @@ def config_from_json(data: Any, where: str) -> RunConfig:
             method=str(data["method"]),
         )
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
-        raise InputError(f"{where} is not a run's configuration: {type(error).__name__}: {error}") from None
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{where} is not a run's configuration: {type(error).__name__}: {reason}") from None
 
 
 def _frozen(value: Any) -> Any:

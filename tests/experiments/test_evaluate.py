@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from model.probe import COUNT_UP, GAME, SMALL, TOGGLE, agent_of, begun, standing, trained
+from model.probe import COUNT_UP, GAME, TOGGLE, agent_of, begun, standing, trained
 
 from saplan.experiments.evaluate import Attempt, Walk, Walker, causes_of_failure, evaluate
 from saplan.games import task_set
@@ -16,6 +16,7 @@ from saplan.goals import Goal
 from saplan.model.agent import FAITHFUL, IMPROVED, Agent, Planning
 
 TASKS, BUDGET = 100, 40
+STRICT = replace(IMPROVED, attempt_steps=12, penalty=2.0)
 
 
 def fewest_steps(place: int, count: int, lamp: int, wanted: int) -> int:
@@ -55,10 +56,10 @@ def test_the_tasks_succeed_nearly_as_fast_as_possible(planning: Planning) -> Non
 
 
 def test_the_books_of_a_walk_add_up() -> None:
-    walked = evaluate(trained(), TASKS, budget=BUDGET)
+    walked = evaluate(trained(), TASKS, budget=BUDGET, planning=STRICT)
     spent = np.zeros(TASKS, int)
     for attempt in walked.attempts:
-        assert 1 <= attempt.steps <= SMALL.attempt_steps
+        assert 1 <= attempt.steps <= STRICT.attempt_steps
         spent[attempt.task] += attempt.steps
     np.testing.assert_array_equal(spent[walked.success], walked.steps[walked.success])
 
@@ -129,15 +130,15 @@ def test_an_attempt_that_takes_too_long_is_closed_and_its_edge_priced_up() -> No
         agent,
         (jnp.zeros_like(outputs.weight), bias),
     )
-    one = walker(standing(0, 0, 0), (3, -np.inf), (3, np.inf), stubborn)
+    one = walker(standing(0, 0, 0), (3, -np.inf), (3, np.inf), stubborn, STRICT)
     toggle = int(agent.memory.index(GAME.space, jnp.array(TOGGLE)))
-    before = one.agent.edges(np.array([[0.0, 0.0]], np.float32), IMPROVED)[1][0, toggle]
-    walked = one.walk(2 * SMALL.attempt_steps + 1, 0)
-    assert walked.attempts == [Attempt(0, (0.0, 0.0), toggle, False, SMALL.attempt_steps)] * 2
+    before = one.agent.edges(np.array([[0.0, 0.0]], np.float32), STRICT)[1][0, toggle]
+    walked = one.walk(2 * STRICT.attempt_steps + 1, 0)
+    assert walked.attempts == [Attempt(0, (0.0, 0.0), toggle, False, STRICT.attempt_steps)] * 2
     route = one.routes[0]
     assert route is not None
     node = route.node(np.zeros(2))
-    assert route.field.graph.cost[node, toggle] == pytest.approx(before + 2 * IMPROVED.penalty, rel=1e-4)
+    assert route.field.graph.cost[node, toggle] == pytest.approx(before + 2 * STRICT.penalty, rel=1e-4)
 
 
 def test_causes_of_failure() -> None:

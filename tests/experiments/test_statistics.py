@@ -25,4 +25,5 @@ def test_the_interval_lies_within_zero_and_one_and_around_the_share() -> None:
     for trials in (1, 2, 7, 1000):
         for successes in range(0, trials + 1, max(1, trials // 7)):
             low, high = wilson(successes, trials)
-            assert 0 <= low <= successes / trials <= high <= 1
+            assert 0 <= low <= successes / trials + 1e-12
+            assert successes / trials - 1e-12 <= high <= 1

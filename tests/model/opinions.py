@@ -12,6 +12,9 @@ from saplan.model.attempt import Steps
 from saplan.model.edges import EdgeDetector, EdgeScores
 from saplan.model.memory import Memory, count_visits, empty_memory, remember
 
+take_in = jax.jit(remember, static_argnums=1)
+count = jax.jit(count_visits, static_argnums=1)
+
 
 class Opinion(EdgeDetector):
     """Says of every edge what `judge(ρ, δρ)` says, as a logit."""
@@ -35,7 +38,7 @@ def memory_of(space: Product, changes: Any, capacity: int, explored: Any = (), e
     )
     visits = jnp.array([*explored, *executed], jnp.float32).reshape(-1, space.size)
     exploring = jnp.arange(len(visits)) < len(explored)
-    return count_visits(memory, space, visits, exploring, ~exploring)
+    return count(memory, space, visits, exploring, ~exploring)
 
 
 def steps_of(space: Product, slots: int = 2, **given: Any) -> Steps:

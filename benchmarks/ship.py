@@ -1,0 +1,21 @@
+"""Puts a trained agent into the package, in half precision: python benchmarks/ship.py RUN [RUN ...]."""
+
+import sys
+from pathlib import Path
+
+from saplan.experiments.train import command
+from saplan.runs.config import read_json
+from saplan.runs.store import MANIFEST, SHIPPED, load_agent, save_agent
+
+
+def ship(run: Path) -> None:
+    """Copies one agent, keeping what its manifest says about its training."""
+    agent, config = load_agent(run)
+    about = {"command": command(config), **(read_json(run / MANIFEST).get("about") or {})}
+    save_agent(SHIPPED / config.game.name, agent, config, half=True, about=about)
+    print(f"{run} → {SHIPPED / config.game.name}")
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        ship(Path(argument))

@@ -1,0 +1,212 @@
+"""Train, evaluate, plan and doctor, in this process: what they leave and print, and what they say of bad input."""
+
+import itertools
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import pytest
+
+from saplan.cli import main
+from saplan.model.agent import Agent
+from saplan.runs.store import ARRAYS, MANIFEST, load
+
+SIZES = {"lanes": 64, "rollout": 16, "minibatches": 2, "epochs": 1, "hidden": 8, "edge-hidden": 8, "capacity": 8}
+REPLAY = {"positives": 64, "outcomes": 64, "edge-batch": 16, "edge-steps": 1}
+SMALL = [word for name, value in (SIZES | REPLAY).items() for word in (f"--{name}", str(value))]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A run directory of a training far too short to be good for anything, quickly compiled."""
+    out = tmp_path_factory.mktemp("runs") / "tiny"
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    assert (
+        main(["train", "switches", "--steps", "16384", *SMALL, "--looks", "0", "--seed", "3", "--out", str(out)]) == 0
+    )
+    yield out
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What a command that succeeds prints."""
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_train_leaves_a_run_directory(run: Path) -> None:
+    assert sorted(path.name for path in run.iterdir()) == [ARRAYS, MANIFEST, "metrics.jsonl"]
+    manifest = json.loads((run / MANIFEST).read_text())
+    config = manifest["config"]
+    assert (config["game"], config["steps"], config["seed"]) == ("switches", 16384, 3)
+    assert (config["settings"]["lanes"], config["settings"]["hidden"]) == (64, 8)
+    assert manifest["about"]["steps_trained"] == 16384
+    assert manifest["about"]["command"].startswith("saplan train switches --steps 16384 --seed 3")
+
+
+def test_train_leaves_metrics(run: Path) -> None:
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    steps = [row["steps"] for row in rows]
+    assert steps == sorted(set(steps))
+    assert steps[-1] == 16384
+    assert {"steps_per_second", "success", "transitions", "overflow", "attempt_success"} <= set(rows[0])
+    assert rows[-1]["transitions"] >= 1
+    assert all(earlier["positives"] <= later["positives"] for earlier, later in itertools.pairwise(rows))
+
+
+def test_evaluate_as_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(said(capsys, "evaluate", str(run), "--tasks", "4", "--budget", "20", "--json"))
+    assert {"game", "method", "success", "tasks", "budget", "steps_trained"} <= set(result)
+    assert (result["game"], result["method"]) == ("switches", "structured")
+    assert (result["tasks"], result["budget"], result["steps_trained"]) == (4, 20, 16384)
+    assert 0 <= result["interval"][0] <= result["success"] <= result["interval"][1] <= 1
+    failures = sum(result["failures"].values())
+    assert failures == round(4 * (1 - result["success"]))
+
+
+@pytest.mark.parametrize("paper", [[], ["--paper"]])
+def test_evaluate_for_people(run: Path, paper: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    printed = said(capsys, "evaluate", str(run), "--tasks", "4", "--budget", "20", *paper)
+    for words in ("switches, structured", "4 tasks of seed 0, 20 steps each", "paper's figure: 89.3%", "by cause"):
+        assert words in printed
+
+
+def test_plan_as_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(said(capsys, "plan", str(run), "--goal", "red=1 blue>=0", "--budget", "20", "--json"))
+    assert (result["game"], result["goal"]) == ("switches", "red=1 blue>=0")
+    assert result["outcome"] in ("found", "unreachable", "spent")
+    assert set(result["start"]) == {
+        *(f"{on}{kind}" for on in ("", "map_") for kind in ("red", "green", "blue")),
+        "switch",
+    }
+    assert isinstance(result["success"], bool)
+    assert 0 <= result["steps"] <= 20
+    assert sum(attempt["steps"] for attempt in result["attempts"]) <= 20
+    if result["outcome"] == "found":
+        assert result["path"][-1]["rho"]["red"] == 1.0
+        assert all(0 < edge["probability"] <= 1 for edge in result["path"])
+
+
+def test_plan_for_people(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = said(capsys, "plan", str(run), "--goal", "red=1", "--budget", "20")
+    for words in ("goal  red=1", "Plan: ", "Carrying it out", "☻"):
+        assert words in printed
+    assert printed.rstrip().splitlines()[-1].startswith("goal ")
+
+
+def test_a_plan_to_where_one_is(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(said(capsys, "plan", str(run), "--goal", "red=0", "--budget", "20", "--json"))
+    assert result["outcome"] == "found"
+    assert result["path"] == result["attempts"] == []
+    assert result["success"] is True
+    assert result["steps"] == 0
+    assert "goal reached in 0 steps" in said(capsys, "plan", str(run), "--goal", "red=0", "--budget", "20")
+
+
+def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = said(capsys, "doctor").splitlines()
+    assert lines[0].startswith("Python ")
+    assert any(line.startswith("devices: ") for line in lines)
+    for game in ("switches", "exchange", "mining"):
+        assert any(line.startswith(f"game {game}: plays") for line in lines)
+        assert any(line.startswith(f"agent {game}: ") for line in lines)
+    assert lines[-1] == "all is well" or lines[-1].endswith("not well")
+
+
+def test_demo(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def train(*arguments: object, **options: object) -> Agent:
+        asked.append((arguments, options.keys()))
+        return load(run)
+
+    monkeypatch.setattr("saplan.experiments.train.train", train)
+    printed = said(capsys, "demo", "--steps", "2000000", "--seed", "1", "--tasks", "4")
+    assert asked == [(("switches", 2_000_000, 1), {"looks", "show"})]
+    for words in ("2 M steps", "Trying 4 tasks", "(paper: 89.3% after 50 M steps)", "Plan: ", "Carrying it out"):
+        assert words in printed
+
+
+def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line of a command that is refused."""
+    capsys.readouterr()
+    assert main(list(arguments)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert line.startswith("saplan: ")
+    return line
+
+
+TRAIN = ["train", "switches"]
+MISTAKES = [
+    (["train"], "name the game first"),
+    (["train", "swiches"], "did you mean 'switches'"),
+    ([*TRAIN, "--steps", "-1", *SMALL], "steps must be at least lanes × rollout = 1024"),
+    ([*TRAIN, "--steps", "1023", *SMALL], "steps must be at least lanes × rollout = 1024"),
+    ([*TRAIN, "--steps", "many"], "'many' is not a whole number"),
+    ([*TRAIN, "--lanes", "63", "--paper"], "lanes must be even"),
+    ([*TRAIN, "--lanes", "0"], "lanes must be at least 1"),
+    ([*TRAIN, "--lanes", "10", "--rollout", "1", "--minibatches", "3"], "multiple of minibatches"),
+    ([*TRAIN, "--discount", "1.5"], "discounts must lie between 0 and 1"),
+    ([*TRAIN, "--temperature", "0"], "temperatures and the learning rate must be above 0"),
+    ([*TRAIN, "--seed", "-1"], "--seed must lie in"),
+    ([*TRAIN, "--looks", "-1"], "--looks must lie in"),
+    ([*TRAIN, "--lanez", "8"], "did you mean --lanes"),
+    ([*TRAIN, "--kinds", "0"], "1..6"),
+    (["evaluate"], "name a run directory or a game first"),
+    (["evaluate", "--tasks", "3"], "name a run directory or a game first"),
+    (["evaluate", "nowhere"], "no run directory 'nowhere'"),
+    (["evaluate", "nowhere", "--tasks", "0"], "--tasks must lie in 1..100000"),
+    (["evaluate", "nowhere", "--budget", "0"], "--budget must lie in 1..100000"),
+    (["evaluate", "nowhere", "--task-seed", "-1"], "--task-seed must lie in"),
+    (["evaluate", "nowhere", "--taskz", "1"], "did you mean --tasks"),
+    (["plan"], "name a run directory or a game first"),
+    (["plan", "nowhere", "--goal", "red=1"], "no run directory 'nowhere'"),
+    (["plan", "nowhere"], "--goal"),
+    (["plan", "nowhere", "--goal", "red=1", "--seed", "-1"], "--seed must lie in"),
+    (["plan", "nowhere", "--goal", "red=1", "--budget", "-1"], "--budget must lie in"),
+    (["doctor", "--thorough"], "--thorough"),
+    (["demo", "--seed", "-1"], "--seed must lie in"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), MISTAKES, ids=[" ".join(arguments) for arguments, _ in MISTAKES])
+def test_mistakes(arguments: list[str], words: str, tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert words in complaint(capsys, *arguments)
+    assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        ("reed=1", "did you mean 'red'"),
+        ("red=-1", "negative"),
+        ("red", "write conditions as"),
+        ("", "empty"),
+        ("switch=7", "ℤ/3"),
+        ("red=nan", "finite"),
+    ],
+)
+def test_goals_that_are_none(run: Path, goal: str, words: str, capsys) -> None:
+    for form in ([], ["--json"]):
+        assert words in complaint(capsys, "plan", str(run), "--goal", goal, *form)
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["plan", "--goal", "red=1"]], ids=["evaluate", "plan"])
+def test_runs_that_are_damaged(run: Path, command: list[str], tmp_path: Path, capsys) -> None:
+    name, *options = command
+    assert "holds no trained agent" in complaint(capsys, name, str(tmp_path), *options)
+    copy = Path(shutil.copytree(run, tmp_path / "copy"))
+    (copy / ARRAYS).write_bytes(b"nothing")
+    assert "damaged" in complaint(capsys, name, str(copy), *options)
+
+
+def test_a_run_directory_that_cannot_be_made(tmp_path: Path, capsys) -> None:
+    (tmp_path / "file").write_text("")
+    out = str(tmp_path / "file" / "run")
+    assert "cannot write" in complaint(capsys, *TRAIN, "--steps", "1024", *SMALL, "--out", out)
