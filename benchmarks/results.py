@@ -10,7 +10,6 @@ A cell whose file exists is not computed again.
 import argparse
 import os
 import platform
-import time
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -23,7 +22,7 @@ from saplan.games import make_game
 from saplan.model.agent import FAITHFUL, IMPROVED
 from saplan.model.settings import settings_for
 from saplan.runs.config import read_json, write_json
-from saplan.runs.store import load_agent
+from saplan.runs.store import MANIFEST, load_agent
 
 HERE = Path(__file__).resolve().parent.parent
 RESULTS, DOCUMENT = HERE / "results", HERE / "docs" / "results.md"
@@ -35,13 +34,13 @@ def cell_name(game: str, steps: float, seed: int, variant: str) -> str:
     return f"{game}-structured-{variant}-{steps / 1e6:g}M-{seed}"
 
 
-def measure(run: Path, variant: str, hardware: str, minutes: float | None) -> dict[str, Any]:
+def measure(run: Path, variant: str, hardware: str) -> dict[str, Any]:
     """Evaluates an agent on the fixed test tasks."""
     planning = FAITHFUL if variant == "paper" else IMPROVED
     _, config = load_agent(run)
     result = summarise(str(run), 1000, 0, 150, planning)
     versions = {"python": platform.python_version(), "jax": jax.__version__}
-    extra = {"variant": variant, "budgeted_steps": config.steps, "training_minutes": minutes, "hardware": hardware}
+    extra = {"variant": variant, "budgeted_steps": config.steps, "hardware": hardware}
     return {**result, **extra, "versions": versions, "config": config.to_json()}
 
 
@@ -53,11 +52,10 @@ def train_cell(game_name: str, steps: float, seed: int, variant: str, hardware: 
         return
     print(name, flush=True)
     run, shower, game = HERE / "runs" / name, Shower(), make_game(game_name)
-    began = time.monotonic()
-    train(game, int(steps), seed, settings_for(game, variant == "paper"), run, looks=1, show=shower)
-    minutes = (time.monotonic() - began) / 60
-    shower.close()
-    save(path, measure(run, variant, hardware, minutes))
+    if not (run / MANIFEST).exists():
+        train(game, int(steps), seed, settings_for(game, variant == "paper"), run, looks=1, show=shower)
+        shower.close()
+    save(path, measure(run, variant, hardware))
 
 
 def save(path: Path, result: dict[str, Any]) -> None:
@@ -114,7 +112,7 @@ def main() -> None:
         _, config = load_agent(run)
         path = RESULTS / f"{cell_name(config.game.name, config.steps, config.seed, options.variant)}.json"
         if not path.exists():
-            save(path, measure(run, options.variant, options.hardware, None))
+            save(path, measure(run, options.variant, options.hardware))
     write_tables()
 
 

@@ -1,6 +1,7 @@
 """A trained agent: names any goal in attributes, finds a path to it, and walks it."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -17,8 +18,8 @@ from saplan.model.policy import Policy, heating
 from saplan.model.settings import Settings
 from saplan.planning import Plan, Route, search
 
-BATCHES = (64, 512, 4096, 16384)
-"""Sizes that edges are scored in: few, so that few programs are compiled."""
+BATCHES = (64, 256, 1024)
+"""Sizes that edges are scored in: few, so that few programs are compiled; small, so that they stay in cache."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,13 @@ class Agent(eqx.Module):
             part = rho[start : start + BATCHES[-1]]
             size = next(b for b in BATCHES if b >= len(part))
             padded = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
-            ends, cost = price_edges(self, jnp.asarray(padded), planning)
-            parts.append((np.asarray(ends)[: len(part)], np.asarray(cost)[: len(part)]))
-        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+            parts.append(price_edges(self, padded, planning))
+        # Only the last batch is padded. Nothing is waited for before all are on their way.
+        ends, cost = (np.concatenate([np.asarray(part[k]) for part in parts]) for k in (0, 1))
+        return ends[: len(rho)], cost[: len(rho)]
 
 
-@eqx.filter_jit
+@partial(jax.jit, static_argnames="planning")  # a third of the overhead of `filter_jit`, paid per batch
 def price_edges(
     agent: Agent, rho: Float[Array, "n K"], planning: Planning
 ) -> tuple[Float[Array, "n C K"], Float[Array, "n C"]]:

@@ -7,14 +7,15 @@ their owner. That is how a thousand tasks are planned with a handful of large ba
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Bool, Float32, Float64, Int64
+from jaxtyping import Bool, Float32, Float64, Int32, Int64
+
+from saplan.planning.index import NO_NODE, Index
 
 Nodes = Float32[np.ndarray, "n K"]
 EdgeFunction = Callable[[Nodes], tuple[Float32[np.ndarray, "n C K"], Float32[np.ndarray, "n C"]]]
 """ρ of a batch of nodes → the ends of all transitions from them, and their costs (infinite: no edge)."""
 
-NO_NODE = -1
-UNEXPANDED = -2
+__all__ = ["NO_NODE", "EdgeFunction", "Graph", "Nodes"]
 
 
 class Graph:
@@ -22,54 +23,75 @@ class Graph:
 
     def __init__(self, starts: Nodes, grain: Float32[np.ndarray, "K"], edges: EdgeFunction) -> None:
         """One start per owner; `grain` is the spacing below which two values of an attribute are the same node."""
-        self.parallel = False
-        """Whether two transitions somewhere lead to the same end."""
         self._edges = edges
         self._grain = grain
         generator = np.random.default_rng(0)
         self._mixers = generator.integers(1, 2**62, size=starts.shape[1] + 1, dtype=np.int64) | 1
-        self.rho: Nodes = starts.astype(np.float32)
-        self.owner: Int64[np.ndarray, "n"] = np.arange(len(starts))
-        self.ends: Int64[np.ndarray, "n C"] = np.empty((0, 0), np.int64)
-        self.cost: Float32[np.ndarray, "n C"] = np.empty((0, 0), np.float32)
-        self.reach: Float64[np.ndarray, "n"] = np.zeros(len(starts))
-        """The least cost found so far from the owner's start to every node."""
-        self._sorted: Int64[np.ndarray, "n"] = np.empty(0, np.int64)
-        self._order: Int64[np.ndarray, "n"] = np.empty(0, np.int64)
-        keys = self._hash(self.rho, self.owner)
-        self._index(np.sort(keys), np.argsort(keys))
+        self._index = Index()
+        # Arrays have room to spare and double when it is used up; in use are the first `len(self)` rows.
+        self._rho = np.empty((0, starts.shape[1]), np.float32)
+        self._owner = np.empty(0, np.int64)
+        self._expanded = np.empty(0, bool)
+        self._reach = np.empty(0, np.float64)
+        self._ends = np.empty((0, 0), np.int32)
+        self._cost = np.empty((0, 0), np.float32)
+        owners = np.arange(len(starts))
+        self._index.intern(self._hash(starts, owners))
+        self._append(starts.astype(np.float32), owners)
+        self.reach[:] = 0.0
 
     def __len__(self) -> int:
-        return len(self.rho)
+        return self._index.size
+
+    @property
+    def rho(self) -> Nodes:
+        """ρ of every node."""
+        return self._rho[: len(self)]
+
+    @property
+    def owner(self) -> Int64[np.ndarray, "n"]:
+        """Whose search every node belongs to."""
+        return self._owner[: len(self)]
 
     @property
     def expanded(self) -> Bool[np.ndarray, "n"]:
         """Which nodes have their edges."""
-        if not self.ends.size:
-            return np.zeros(len(self), bool)
-        return self.ends[:, 0] != UNEXPANDED
+        return self._expanded[: len(self)]
+
+    @property
+    def reach(self) -> Float64[np.ndarray, "n"]:
+        """The least cost found so far from the owner's start to every node."""
+        return self._reach[: len(self)]
+
+    @property
+    def ends(self) -> Int32[np.ndarray, "n C"]:
+        """The node that every transition leads to, NO_NODE where there is no edge, or none yet."""
+        return self._ends[: len(self)]
+
+    @property
+    def cost(self) -> Float32[np.ndarray, "n C"]:
+        """What every transition costs, infinite where there is no edge, or none yet."""
+        return self._cost[: len(self)]
 
     def find(self, rho: Nodes, owner: Int64[np.ndarray, "m"]) -> Int64[np.ndarray, "m"]:
         """The nodes of given ρ, NO_NODE where there is none."""
-        return self._lookup(self._hash(rho, owner))
+        return self._index.find(self._hash(rho, owner))
 
     def expand(self, nodes: Int64[np.ndarray, "m"]) -> None:
         """Gives the nodes their edges, adding the ends that are new."""
         ends, cost = self._edges(self.rho[nodes])
-        owner = np.repeat(self.owner[nodes], ends.shape[1])
-        real = np.isfinite(cost).reshape(-1)
-        keys = self._hash(ends.reshape(-1, ends.shape[2]), owner)
-        target = np.full(keys.shape, NO_NODE)
-        target[real] = self._lookup(keys[real])
-        new = np.flatnonzero(real & (target == NO_NODE))
-        _, first, inverse = np.unique(keys[new], return_index=True, return_inverse=True)
-        target[new] = len(self) + inverse
-        self._index(keys[new[first]], len(self) + np.arange(len(first)))
-        self._append(ends.reshape(-1, ends.shape[2])[new[first]], owner[new[first]], ends.shape[1])
-        self.ends[nodes] = target = target.reshape(ends.shape[:2])
-        ordered = np.sort(target, axis=1)
-        self.parallel |= bool(np.any((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)))
-        self.cost[nodes] = np.where(real.reshape(cost.shape), cost, np.inf)
+        if not self._ends.size:  # how many transitions there are is known only now
+            self._ends = np.full((len(self._rho), cost.shape[1]), NO_NODE, np.int32)
+            self._cost = np.full((len(self._rho), cost.shape[1]), np.inf, np.float32)
+        real = np.isfinite(cost)
+        rho, owner = ends[real], np.repeat(self.owner[nodes], real.sum(axis=1))
+        found, new = self._index.intern(self._hash(rho, owner))
+        self._append(rho[new], owner[new])
+        target = np.full(cost.shape, NO_NODE, np.int32)
+        target[real] = found
+        self.ends[nodes] = target
+        self.cost[nodes] = np.where(real, cost, np.inf)
+        self.expanded[nodes] = True
         self._relax(nodes)
 
     def _relax(self, nodes: Int64[np.ndarray, "m"]) -> None:
@@ -78,25 +100,19 @@ class Graph:
             real = self.ends[nodes] >= 0
             end = self.ends[nodes][real]
             cost = (self.reach[nodes][:, None] + self.cost[nodes])[real]
-            before = self.reach[end]
-            np.minimum.at(self.reach, end, cost)
-            nearer = np.unique(end[self.reach[end] < before])
-            nodes = nearer[self.ends[nearer, 0] != UNEXPANDED]
+            nearer = cost < self.reach[end]
+            np.minimum.at(self.reach, end[nearer], cost[nearer])
+            nodes = np.unique(end[nearer & self.expanded[end]])
 
-    def _append(self, rho: Nodes, owner: Int64[np.ndarray, "m"], width: int) -> None:
-        self.rho = np.concatenate([self.rho, rho])
-        self.owner = np.concatenate([self.owner, owner])
-        self.reach = np.concatenate([self.reach, np.full(len(rho), np.inf)])
-        missing = len(self.rho) - len(self.ends)
-        blank = np.full((missing, width), UNEXPANDED)
-        self.ends = np.concatenate([self.ends.reshape(-1, width), blank])
-        self.cost = np.concatenate([self.cost.reshape(-1, width), np.full((missing, width), np.inf, np.float32)])
-
-    def _index(self, keys: Int64[np.ndarray, "m"], nodes: Int64[np.ndarray, "m"]) -> None:
-        """Takes in sorted keys. A stable sort of two sorted runs is a merge, and costs no more than one."""
-        keys, nodes = np.concatenate([self._sorted, keys]), np.concatenate([self._order, nodes])
-        order = np.argsort(keys, kind="stable")
-        self._sorted, self._order = keys[order], nodes[order]
+    def _append(self, rho: Nodes, owner: Int64[np.ndarray, "m"]) -> None:
+        start = len(self) - len(rho)
+        if len(self) > len(self._rho):
+            room = 2 * len(self)
+            self._rho, self._owner = _roomy(self._rho, room, 0), _roomy(self._owner, room, 0)
+            self._expanded, self._reach = _roomy(self._expanded, room, False), _roomy(self._reach, room, np.inf)
+            self._ends, self._cost = _roomy(self._ends, room, NO_NODE), _roomy(self._cost, room, np.inf)
+        self.rho[start:] = rho
+        self.owner[start:] = owner
 
     def _hash(self, rho: Nodes, owner: Int64[np.ndarray, "m"]) -> Int64[np.ndarray, "m"]:
         # 64 well-mixed bits: two of a million nodes collide with a probability below 1e-7.
@@ -107,6 +123,9 @@ class Graph:
             key *= np.int64(0x1B873593CC9E2D51)
             return key ^ (key >> 32)
 
-    def _lookup(self, keys: Int64[np.ndarray, "m"]) -> Int64[np.ndarray, "m"]:
-        place = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
-        return np.where(self._sorted[place] == keys, self._order[place], NO_NODE)
+
+def _roomy(array: np.ndarray, rows: int, blank: float) -> np.ndarray:
+    """The array with room for more rows."""
+    larger = np.full((rows, *array.shape[1:]), blank, array.dtype)
+    larger[: len(array)] = array
+    return larger

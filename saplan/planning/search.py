@@ -9,7 +9,7 @@ import scipy.sparse
 from jaxtyping import Bool, Float, Int64
 from scipy.sparse.csgraph import dijkstra
 
-from saplan.planning.graph import NO_NODE, UNEXPANDED, EdgeFunction, Graph, Nodes
+from saplan.planning.graph import NO_NODE, EdgeFunction, Graph, Nodes
 
 FREE = 1e-9
 """What an edge costs at least: csgraph reads a stored zero as "no edge", and a path must not circle on free edges."""
@@ -38,22 +38,17 @@ class Plan:
 class Field:
     """A finished graph with the cost from every node to its owner's goal."""
 
-    def __init__(self, graph: Graph, goals: Int64[np.ndarray, "m"]) -> None:
-        """`goals` are the nodes that satisfy their owner's goal."""
-        self.graph, self._goals = graph, goals
-        self._remaining: Float[np.ndarray, "n"] | None = None
-
-    @property
-    def remaining(self) -> Float[np.ndarray, "n"]:
+    def __init__(self, graph: Graph, is_goal: Bool[np.ndarray, "n"]) -> None:
+        """`is_goal` marks the nodes that satisfy their owner's goal."""
+        self.graph, self._is_goal = graph, is_goal
+        self.remaining: Float[np.ndarray, "n"] = distances(graph, is_goal, np.arange(len(graph)))
         """The cost from every node to its owner's goal."""
-        if self._remaining is None:
-            self._remaining = distances(self.graph, self._goals)
-        return self._remaining
 
     def raise_price(self, node: int, transition: int, price: float) -> None:
-        """Makes one edge dearer; all paths are weighed anew when next asked for."""
+        """Makes one edge dearer, and weighs the paths of its owner anew."""
         self.graph.cost[node, transition] += price
-        self._remaining = None
+        owned = np.flatnonzero(self.graph.owner == self.graph.owner[node])
+        self.remaining[owned] = distances(self.graph, self._is_goal, owned)
 
 
 @dataclass(frozen=True)
@@ -68,9 +63,7 @@ class Route:
         """The node of ρ in this route's graph, NO_NODE if the search did not meet it or did not look beyond it."""
         graph = self.field.graph
         found = int(graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0])
-        if found == NO_NODE or not graph.ends.size or graph.ends[found, 0] == UNEXPANDED:
-            return NO_NODE
-        return found
+        return found if found != NO_NODE and graph.expanded[found] else NO_NODE
 
     def options(self, node: int) -> Float[np.ndarray, "C"]:
         """The cost to the goal by way of each transition from a node."""
@@ -116,9 +109,10 @@ def search(
     owner, `max_seconds` the whole call.
     """
     graph, deadline = Graph(starts, grain, edges), time.monotonic() + max_seconds
-    spent = np.zeros(len(starts), bool)
+    spent, is_goal = np.zeros(len(starts), bool), np.zeros(0, bool)
     while True:
-        is_goal = np.all((graph.rho >= low[graph.owner]) & (graph.rho <= high[graph.owner]), axis=1)
+        rho, owner = graph.rho[len(is_goal) :], graph.owner[len(is_goal) :]
+        is_goal = np.append(is_goal, np.all((rho >= low[owner]) & (rho <= high[owner]), axis=1))
         frontier = _frontier(graph, is_goal, spent)
         if not len(frontier):
             break
@@ -128,7 +122,7 @@ def search(
         frontier = frontier[~spent[graph.owner[frontier]]]
         if len(frontier):
             graph.expand(frontier)
-    field = Field(graph, np.flatnonzero(is_goal))
+    field = Field(graph, is_goal)
     return [Route(field, k, _outcome(float(field.remaining[k]), bool(spent[k]))) for k in range(len(starts))]
 
 
@@ -148,21 +142,18 @@ def _frontier(
     return np.flatnonzero(waiting)
 
 
-def distances(graph: Graph, goals: Int64[np.ndarray, "m"]) -> Float[np.ndarray, "n"]:
-    """The cost of the cheapest path from every node to its nearest goal."""
-    size = len(graph)
+def distances(graph: Graph, is_goal: Bool[np.ndarray, "n"], nodes: Int64[np.ndarray, "m"]) -> Float[np.ndarray, "m"]:
+    """The cost of the cheapest path from each of these nodes to a goal; they must be all of some owners'."""
+    goals = np.flatnonzero(is_goal[nodes])
     if not len(goals) or not graph.ends.size:
-        result = np.full(size, np.inf)
-        result[goals] = 0.0
-        return result
-    real = graph.ends >= 0
-    start = np.repeat(np.arange(size), real.sum(axis=1))
-    end = graph.ends[real]
-    cost = np.maximum(graph.cost[real].astype(np.float64), FREE)
-    if graph.parallel:  # csgraph would add up parallel edges; only the cheapest counts
-        order = np.lexsort((cost, end, start))
-        start, end, cost = start[order], end[order], cost[order]
-        first = np.append(True, (start[1:] != start[:-1]) | (end[1:] != end[:-1]))
-        start, end, cost = start[first], end[first], cost[first]
-    against = scipy.sparse.csr_matrix((cost, (end, start)), shape=(size, size))
+        return np.where(is_goal[nodes], 0.0, np.inf)
+    place = np.empty(len(graph), np.int32)
+    place[nodes] = np.arange(len(nodes))
+    ends = graph.ends[nodes]
+    real = ends >= 0
+    first = np.append(0, np.cumsum(real.sum(axis=1))).astype(np.int32)
+    cost = np.maximum(graph.cost[nodes][real].astype(np.float64), FREE)
+    # Rows of edges as they lie, read as columns: the graph against its direction. Built so, parallel edges stay apart,
+    # where a matrix of (row, column) pairs would add them up.
+    against = scipy.sparse.csc_array((cost, place[ends[real]], first), shape=(len(nodes), len(nodes)))
     return dijkstra(against, indices=goals, min_only=True)

@@ -61,7 +61,6 @@ def test_of_parallel_edges_the_cheapest_counts(prices: tuple[float, float]) -> N
     plan = found.plan(np.array([0.0]))
     assert plan.cost == pytest.approx(3.0)
     assert plan.transitions == (int(np.argmin(prices)), 0)
-    assert found.field.graph.parallel
 
 
 def test_free_edges_are_edges() -> None:
