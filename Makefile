@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow lock format clean benchmark-games benchmark-training benchmark-planning
+.PHONY: demo test slow lock format clean results benchmark-games benchmark-training benchmark-planning
 
 demo: .venv/installed
 	$(BIN)/saplan demo
@@ -30,12 +30,21 @@ format: .venv/tested
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	touch $@
 
-.venv/peers: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
+.venv/peers: .venv/installed constraints-peers.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-peers.txt -e '.[peers]'
 	touch $@
 
-benchmark-games: .venv/peers
+benchmark-games: .venv/peers ## our games against two JAX peers and MiniGrid
 	$(BIN)/python benchmarks/games.py
+
+benchmark-training: .venv/peers ## our training against a PPO in JAX (and Stable-Baselines3 if the extra sb3 is installed)
+	$(BIN)/python benchmarks/training.py
+
+benchmark-planning: .venv/installed ## planning time against graph size
+	$(BIN)/python benchmarks/planning.py
+
+results: .venv/installed ## train and evaluate what docs/results.md shows, and write its tables
+	$(BIN)/python benchmarks/results.py switches:2.5e6 exchange:4e6 mining:5e6 --seeds 0 1 2
 
 lock: ## write the exact versions of a fresh installation to constraints.txt
 	rm -rf .venv && $(PYTHON) -m venv .venv
