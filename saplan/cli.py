@@ -227,10 +227,13 @@ def doctor(arguments: list[str]) -> None:
     """`saplan doctor`."""
     read(Doctor, "doctor", arguments)
 
-    from saplan.experiments.summary import examine
+    from saplan.experiments.summary import WELL, examine
 
+    line = ""
     for line in examine():
         print(line, flush=True)
+    if line != WELL:
+        raise SystemExit(1)
 
 
 @dataclass(frozen=True)

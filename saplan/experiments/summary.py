@@ -25,6 +25,9 @@ PAPER = {
 """The paper's Table 1."""
 
 
+WELL = "all is well"
+
+
 def summarise(run: str, tasks: int, task_seed: int, budget: int, planning: Planning) -> dict[str, Any]:
     """Evaluates an agent and gathers what there is to say of it."""
     directory = find_agent(run)
@@ -103,7 +106,7 @@ def examine() -> Iterator[str]:
         except InputError as error:
             ills += 1
             yield f"agent {name}: {error}"
-    yield "all is well" if not ills else f"{ills} thing(s) are not well"
+    yield WELL if not ills else f"{ills} thing(s) are not well"
 
 
 def _version(name: str) -> str:

@@ -82,7 +82,8 @@ class Settings:
     """Whether every step teaches the execution policy about every transition in 𝓑 (paper: only the attempted one)."""
 
     def __post_init__(self) -> None:
-        positive = ("lanes", "rollout", "hidden", "epochs", "minibatches", "attempt_steps", "game_steps", "capacity")
+        positive = ("lanes", "rollout", "hidden", "epochs", "minibatches", "attempt_steps", "game_steps", "capacity",
+                    "patience", "edge_hidden", "edge_batch", "edge_steps", "positives", "outcomes")  # fmt: skip
         for name in positive:
             if getattr(self, name) < 1:
                 raise InputError(f"{name.replace('_', '-')} must be at least 1, got {getattr(self, name)}")

@@ -41,7 +41,7 @@ STEPS = steps_of(
     GAME.space,
     delta=[[STAY, STAY], [STAY, STAY], [COUNT_UP, STAY]],
     rho=[[(0, 1), (0, 0)], [(0, 1), (0, 0)], [(0, 1), (1, 0)]],
-    wish=[[STAY, TOGGLE]] * 3,
+    wish=[[COUNT_UP, TOGGLE]] * 3,
     explores=[[True, False]] * 3,
     game_over=[[False, False], [False, True], [False, False]],
 )
@@ -103,7 +103,7 @@ def test_every_step_teaches_about_every_transition_that_ends_in_the_space() -> N
 
 def test_the_papers_way_teaches_about_the_wish_alone() -> None:
     lesson = taught(relabel=False)
-    assert not lesson.execution_weight[:, 0].any(), "exploring, nothing was wished for"
+    assert not lesson.execution_weight[:, 0].any(), "exploring, a wish is none"
     assert lesson.execution_weight[:, 1, TOGGLE_ENTRY].tolist() == [True, False, True]
     assert not np.delete(lesson.execution_weight[:, 1], TOGGLE_ENTRY, axis=1).any()
     assert lesson.exploration_weight.tolist() == [[True, False]] * 3
