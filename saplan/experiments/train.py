@@ -46,12 +46,13 @@ class Progress:
 
     def line(self) -> str:
         """For people."""
-        left = (self.total - self.steps) / self.steps_per_second if self.steps_per_second else None
+        seconds = (self.total - self.steps) / self.steps_per_second if self.steps_per_second else None
+        left = "?" if seconds is None else f"{seconds:.0f}"
         looked = "–" if self.success is None else f"{self.success:.1%}"
         return (
             f"{self.steps / 1e6:.2f}/{self.total / 1e6:.2f} M steps  {self.steps_per_second / 1e3:.0f} k/s  "
             f"tasks {looked}  attempts {self.attempt_success:.1%} in {self.attempt_steps:.1f}  "
-            f"|𝓑| {self.transitions}  +{self.positives} -{self.negatives}  {'–' if left is None else f'{left:.0f}'} s left"
+            f"|𝓑| {self.transitions}  +{self.positives} -{self.negatives}  {left} s left"
         )
 
 
