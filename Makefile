@@ -14,7 +14,7 @@ test: .venv/tested
 	$(BIN)/python -m pytest
 
 slow: .venv/tested ## the tests that take minutes
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow || test $$? -eq 5 # none is marked yet
 
 format: .venv/tested
 	$(BIN)/ruff format .
