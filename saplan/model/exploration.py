@@ -38,8 +38,9 @@ def exploration_reward(
         surprise = -jax.nn.log_sigmoid(detector(space, steps.rho, steps.delta).feasible)
         reward = reward + settings.alpha_surprise * surprise
     if settings.alpha_rare:
-        rare = rarity(memory, space, steps.after, steps.rho)
         if settings.joint:
             rare = joint_rarity(memory, space, steps.after)
+        else:
+            rare = rarity(memory, space, steps.after, steps.rho)
         reward = reward + settings.alpha_rare * jnp.where(steps.changed, rare, 0.0)
     return jnp.where(steps.changed, reward, 0.0)
