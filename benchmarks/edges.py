@@ -24,9 +24,10 @@ from jaxtyping import Bool, Float
 from report import progress, save, setting, table
 
 from saplan.errors import InputError
-from saplan.experiments.evaluate import Attempt, evaluate
+from saplan.experiments.evaluate import evaluate
 from saplan.games import task_set
 from saplan.model.agent import Agent
+from saplan.model.walk import Attempt
 from saplan.runs.store import load
 
 SEED = 2_000_003
@@ -88,7 +89,7 @@ def on_attempts(agent: Agent, attempts: Sequence[Attempt]) -> dict[str, Any]:
     if not attempts:
         return {"attempts": 0, "ece": None, "bins": [], "transitions": []}
     rho = np.array([attempt.rho for attempt in attempts], np.float32)
-    transition = np.array([attempt.transition for attempt in attempts])
+    transition = np.asarray(agent.memory.index(agent.game.space, np.array([attempt.delta for attempt in attempts])))
     success = np.array([attempt.success for attempt in attempts])
     predicted = head_probabilities(agent, rho)[0][np.arange(len(rho)), transition]
     bins = reliability(predicted, success)

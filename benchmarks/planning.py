@@ -28,7 +28,8 @@ from report import describe, progress, quantity, save, setting, table
 from scipy.sparse.csgraph import dijkstra
 
 from saplan.algebra import Natural, Product
-from saplan.model.agent import Agent, Planning
+from saplan.model.agent import Agent
+from saplan.model.walk import Planning
 from saplan.model.edges import EdgeDetector
 from saplan.model.memory import Memory, empty_memory
 from saplan.model.settings import Settings
@@ -96,7 +97,7 @@ class Measured:
 def make_agent(world: Cube, key: jax.Array) -> Agent:
     """A detector and a memory that knows the eight transitions and all values of the cube."""
     detector = EdgeDetector.init(key, world.space, Settings().edge_hidden)
-    detector = eqx.tree_at(lambda d: d.network.outputs.weight, detector, replace_fn=lambda w: SPREAD * w)
+    detector = eqx.tree_at(lambda d: d.network.head.outputs.weight, detector, replace_fn=lambda w: SPREAD * w)
     settings = Settings(capacity=2 * DIMENSIONS)
     # Planning asks neither the policy nor the rules of the game.
     return Agent(policy=None, detector=detector, memory=full_memory(world), game=world, settings=settings)  # type: ignore[arg-type]

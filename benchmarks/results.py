@@ -1,15 +1,17 @@
 """Trains and evaluates agents for docs/results.md, one JSON file a cell, and writes the tables from those files.
 
     python benchmarks/results.py switches:5e6 exchange:4e6 mining:25e6 --seeds 0 1 2
-    python benchmarks/results.py --agents DIR --hardware "one NVIDIA H200"   # evaluate agents trained elsewhere
-    python benchmarks/results.py --tables                                    # only write the tables again
+    python benchmarks/results.py switches:50e6 --set lanes=1024 --train DIR # only train, all seeds in one program: a GPU
+    python benchmarks/results.py --agents DIR                               # only evaluate such agents
+    python benchmarks/results.py --tables                                   # only write the tables again
 
 A cell whose file exists is not computed again.
 """
 
 import argparse
-import os
 import platform
+import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -17,10 +19,10 @@ from typing import Any
 import jax
 
 from saplan.experiments.summary import PAPER, summarise
-from saplan.experiments.train import Shower, train
+from saplan.experiments.train import Shower, train, train_seeds
 from saplan.games import make_game
-from saplan.model.agent import FAITHFUL, IMPROVED
 from saplan.model.settings import settings_for
+from saplan.model.walk import FAITHFUL, IMPROVED
 from saplan.runs.config import read_json, write_json
 from saplan.runs.store import MANIFEST, load_agent
 
@@ -35,17 +37,18 @@ def cell_name(game: str, steps: float, seed: int, variant: str) -> str:
     return f"{game}-structured-{variant}-{steps / 1e6:g}M-{seed}"
 
 
-def measure(run: Path, variant: str, hardware: str) -> dict[str, Any]:
+def measure(run: Path, variant: str) -> dict[str, Any]:
     """Evaluates an agent on the fixed test tasks."""
     planning = FAITHFUL if variant == "paper" else IMPROVED
     _, config = load_agent(run)
+    hardware = read_json(run / MANIFEST)["about"]["hardware"]
     result = summarise(str(run), 1000, 0, 150, planning)
     versions = {"python": platform.python_version(), "jax": jax.__version__}
     extra = {"variant": variant, "budgeted_steps": config.steps, "hardware": hardware}
     return {**result, **extra, "versions": versions, "config": config.to_json()}
 
 
-def train_cell(game_name: str, steps: float, seed: int, variant: str, hardware: str) -> None:
+def train_cell(game_name: str, steps: float, seed: int, variant: str) -> None:
     """One agent, trained and evaluated, unless its result is there."""
     name = cell_name(game_name, steps, seed, variant)
     path = RESULTS / f"{name}.json"
@@ -56,7 +59,19 @@ def train_cell(game_name: str, steps: float, seed: int, variant: str, hardware: 
     if not (run / MANIFEST).exists():
         train(game, int(steps), seed, settings_for(game, variant == "paper"), run, looks=1, show=shower)
         shower.close()
-    save(path, measure(run, variant, hardware))
+    save(path, measure(run, variant))
+
+
+def train_only(game_name: str, steps: float, seeds: list[int], variant: str, numbers: list[str], folder: Path) -> None:
+    """One agent per seed, all in one program, evaluated by nobody yet."""
+    game, shower = make_game(game_name), Shower()
+    settings = settings_for(game, variant == "paper")
+    settings = replace(settings, **{name: int(value) for name, _, value in (one.partition("=") for one in numbers)})
+    outs = [folder / cell_name(game_name, steps, seed, variant) for seed in seeds]
+    began = time.monotonic()
+    train_seeds(game, int(steps), seeds, settings, outs, looks=0, show=shower)
+    shower.close()
+    print(f"{game_name}: {len(seeds)} × {steps / 1e6:g} M steps in {time.monotonic() - began:.0f} s, compiling included")
 
 
 def save(path: Path, result: dict[str, Any]) -> None:
@@ -128,18 +143,24 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--variant", choices=["default", "paper"], default="default")
     parser.add_argument("--agents", type=Path, help="a folder of agents trained elsewhere")
-    parser.add_argument("--hardware", default=f"{os.cpu_count()} CPU cores")
+    parser.add_argument("--train", type=Path, metavar="DIR", help="only train, and leave the agents in this folder")
+    parser.add_argument("--set", nargs="+", default=[], metavar="NAME=NUMBER", help="with --train: other settings")
     parser.add_argument("--tables", action="store_true", help="only write the tables again")
     options = parser.parse_args()
     for cell in options.cells:
         game, _, steps = cell.partition(":")
+        if options.train:
+            train_only(game, float(steps), options.seeds, options.variant, options.set, options.train)
+            continue
         for seed in options.seeds:
-            train_cell(game, float(steps), seed, options.variant, options.hardware)
+            train_cell(game, float(steps), seed, options.variant)
+    if options.train:
+        return
     for run in sorted(options.agents.iterdir()) if options.agents else []:
         _, config = load_agent(run)
         path = RESULTS / f"{cell_name(config.game.name, config.steps, config.seed, options.variant)}.json"
         if not path.exists():
-            save(path, measure(run, options.variant, options.hardware))
+            save(path, measure(run, options.variant))
     write_tables()
 
 

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from saplan.experiments.train import train
     from saplan.games import Exchange, Mining, Switches, make_game, task_set
     from saplan.goals import Goal, parse_goal
-    from saplan.model.agent import Agent, Planning
+    from saplan.model.agent import Agent
     from saplan.model.settings import Settings, settings_for
+    from saplan.model.walk import Planning
     from saplan.runs.store import load
 
 _HOMES = {
@@ -21,8 +22,9 @@ _HOMES = {
     "saplan.experiments.train": ("train",),
     "saplan.games": ("Exchange", "Mining", "Switches", "make_game", "task_set"),
     "saplan.goals": ("Goal", "parse_goal"),
-    "saplan.model.agent": ("Agent", "Planning"),
+    "saplan.model.agent": ("Agent",),
     "saplan.model.settings": ("Settings", "settings_for"),
+    "saplan.model.walk": ("Planning",),
     "saplan.runs.store": ("load",),
 }
 

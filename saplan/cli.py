@@ -177,7 +177,7 @@ def evaluate(arguments: list[str]) -> None:
     import json
 
     from saplan.experiments.summary import evaluation_text, summarise
-    from saplan.model.agent import FAITHFUL, IMPROVED
+    from saplan.model.walk import FAITHFUL, IMPROVED
 
     planning = FAITHFUL if options.paper else IMPROVED
     result = summarise(run, options.tasks, options.task_seed, options.budget, planning)

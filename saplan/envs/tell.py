@@ -1,28 +1,33 @@
 """Tells people of a plan and how it went: the map, the path, then attempt by attempt."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from saplan.baselines.methods import AnyAgent
 from saplan.envs.text import strong, write
-from saplan.experiments.evaluate import Walker
-from saplan.goals import Goal, format_goal
-from saplan.model.agent import IMPROVED, Agent
+from saplan.goals import Goal, format_goal, parse_goal
+from saplan.model.agent import Agent
+from saplan.model.walk import Walker
 from saplan.planning import Outcome, Plan
 
 
-def narrate(agent: Agent, goal_text: str, seed: int, budget: int, colour: bool) -> Iterator[str]:
+def narrate(agent: AnyAgent, goal_text: str, seed: int, budget: int, colour: bool) -> Iterator[str]:
     """Paragraphs: the map and the goal, the plan with the probability of every edge, every attempt, the end."""
-    space, goal, state = agent.game.space, agent.goal(goal_text), _map(agent, seed)
+    space, goal, state = agent.game.space, parse_goal(agent.game.space, goal_text), _map(agent, seed)
     yield write(agent.game.scene(state), colour)
     yield f"\nnow   {_text(agent, agent.game.attributes(state))}\ngoal  {format_goal(space, goal)}"
-    plan = agent.plan(state, goal)
-    yield "\n" + strong(f"Plan: {plan.outcome.value}", colour)
-    for number, (transition, rho, (chance, steps)) in enumerate(_edges(agent, plan), start=1):
-        change = space.format_delta(np.asarray(agent.memory.delta[transition]))
-        yield f"  {number:2d}. {change:<32} → {_text(agent, rho)}   p = {chance:.2f}, about {steps:.0f} steps"
+    plan = _plan(agent, state, goal)
+    found = "No plan: this method walks straight for the goal" if plan is None else f"Plan: {plan.outcome.value}"
+    yield "\n" + strong(found, colour)
+    for number, edge in enumerate(_edges(agent, plan), start=1):
+        chance = "" if edge.chance is None else f"   p = {edge.chance:.2f}, about {edge.steps:.0f} steps"
+        yield f"  {number:2d}. {edge.change:<32} → {_text(agent, edge.rho)}{chance}"
 
     yield "\n" + strong("Carrying it out", colour)
     walker = _walker(agent, state, goal)
@@ -30,7 +35,7 @@ def narrate(agent: Agent, goal_text: str, seed: int, budget: int, colour: bool) 
     for _ in walker.moves(budget, seed):
         steps += 1
         for attempt in walker.walked.attempts[told:]:
-            change = space.format_delta(np.asarray(agent.memory.delta[attempt.transition]))
+            change = agent.seen.space.format_delta(np.array(attempt.delta))
             end = "done" if attempt.success else "FAILED, planning anew"
             now = _text(agent, walker.rho[0])
             yield f"  step {steps:3d}: {change:<32} {end} after {attempt.steps:2d} steps   {now}"
@@ -39,30 +44,24 @@ def narrate(agent: Agent, goal_text: str, seed: int, budget: int, colour: bool) 
     yield f"\ngoal reached in {steps} steps" if walker.done[0] else f"\ngoal not reached within {budget} steps"
 
 
-def tell_json(agent: Agent, goal_text: str, seed: int, budget: int) -> dict[str, Any]:
+def tell_json(agent: AnyAgent, goal_text: str, seed: int, budget: int) -> dict[str, Any]:
     """The same as data."""
-    space, goal, state = agent.game.space, agent.goal(goal_text), _map(agent, seed)
+    space, goal, state = agent.game.space, parse_goal(agent.game.space, goal_text), _map(agent, seed)
     named = lambda rho: dict(zip(space.names, map(float, rho), strict=True))  # noqa: E731
-    plan = agent.plan(state, goal)
-    walker = _walker(agent, state, goal)
-    walked = walker.walk(budget, seed)
+    plan = _plan(agent, state, goal)
+    walked = _walker(agent, state, goal).walk(budget, seed)
     return {
         "game": agent.game.name,
         "goal": format_goal(space, goal),
         "start": named(np.asarray(agent.game.attributes(state))),
-        "outcome": plan.outcome.name.lower(),
+        "outcome": "none" if plan is None else plan.outcome.name.lower(),
         "path": [
-            {
-                "transition": space.format_delta(np.asarray(agent.memory.delta[transition])),
-                "rho": named(rho),
-                "probability": chance,
-                "steps": steps,
-            }
-            for transition, rho, (chance, steps) in _edges(agent, plan)
+            {"transition": edge.change, "rho": named(edge.rho), "probability": edge.chance, "steps": edge.steps}
+            for edge in _edges(agent, plan)
         ],
         "attempts": [
             {
-                "transition": space.format_delta(np.asarray(agent.memory.delta[attempt.transition])),
+                "transition": agent.seen.space.format_delta(np.array(attempt.delta)),
                 "success": attempt.success,
                 "steps": attempt.steps,
             }
@@ -73,23 +72,48 @@ def tell_json(agent: Agent, goal_text: str, seed: int, budget: int) -> dict[str,
     }
 
 
-def _edges(agent: Agent, plan: Plan) -> Iterator[tuple[int, tuple[float, ...], tuple[float, float]]]:
-    if plan.outcome is Outcome.FOUND:
-        yield from zip(plan.transitions, plan.rho[1:], agent.outlook(plan), strict=True)
+@dataclass(frozen=True)
+class Edge:
+    """One transition of a plan, for people."""
+
+    change: str
+    rho: tuple[float, ...]
+    """Where it leads."""
+    chance: float | None
+    steps: float | None
+    """What is expected of it, where the method knows."""
 
 
-def _map(agent: Agent, seed: int) -> Any:
+def _plan(agent: AnyAgent, state: Any, goal: Goal) -> Plan | None:
+    """A path, None by a method that makes none."""
+    return agent.plan(state, goal) if hasattr(agent, "plan") else None
+
+
+def _edges(agent: AnyAgent, plan: Plan | None) -> Iterator[Edge]:
+    if plan is None or plan.outcome is not Outcome.FOUND:
+        return
+    space, outlook = agent.seen.space, agent.outlook(plan) if isinstance(agent, Agent) else None
+    for k, (before, after) in enumerate(pairwise(plan.rho)):
+        # By the change that 𝓑 expects, where there is one: on ℝ the path is rounded to the grain of the graph.
+        delta = space.difference(jnp.array(after), jnp.array(before))
+        if isinstance(agent, Agent):
+            delta = agent.memory.delta[plan.transitions[k]]
+        chance, steps = (None, None) if outlook is None else outlook[k]
+        yield Edge(space.format_delta(np.asarray(delta)), after, chance, steps)
+
+
+def _map(agent: AnyAgent, seed: int) -> Any:
     return jax.jit(agent.game.reset)(jax.random.key(seed))
 
 
-def _walker(agent: Agent, state: Any, goal: Goal) -> Walker:
+def _walker(agent: AnyAgent, state: Any, goal: Goal) -> Walker:
     one = Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None])
-    return Walker(agent, jax.tree.map(lambda x: x[None], state), one, IMPROVED)
+    return agent.walker(jax.tree.map(lambda x: x[None], state), one)
 
 
 def _first(states: Any) -> Any:
     return jax.tree.map(lambda x: x[0], states)
 
 
-def _text(agent: Agent, rho: Any) -> str:
+def _text(agent: AnyAgent, rho: Any) -> str:
     return agent.game.space.format(np.asarray(rho))

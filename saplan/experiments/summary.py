@@ -13,7 +13,7 @@ import numpy as np
 from saplan.errors import InputError
 from saplan.experiments.evaluate import causes_of_failure, evaluate
 from saplan.games import GAMES
-from saplan.model.agent import Planning
+from saplan.model.walk import Planning
 from saplan.runs.config import read_json
 from saplan.runs.store import MANIFEST, find_agent, load_agent
 

@@ -1,20 +1,23 @@
 """The host loop of training: compiled chunks, and between them progress, metrics and a look at held-back tasks."""
 
+import os
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
+from saplan.baselines.methods import AnyAgent, find_method
 from saplan.errors import InputError
 from saplan.experiments.evaluate import evaluate
 from saplan.games import Game, make_game
-from saplan.model.agent import Agent
-from saplan.model.settings import Settings, settings_for
-from saplan.model.training import Learner, Report, begin_training, train_chunk
+from saplan.model.settings import Settings
+from saplan.model.training import Report, train_chunk, train_chunk_of_each
 from saplan.runs.config import RunConfig
 from saplan.runs.metrics import MetricsFile
 from saplan.runs.store import save_agent
@@ -35,8 +38,10 @@ class Progress:
     steps_per_second: float
     success: float | None
     """Share of held-back tasks that succeed, when last looked at."""
-    transitions: int
-    """Size of 𝓑."""
+    known: int
+    """Size of 𝓑, or of what a method has in its place."""
+    counts: str
+    """What that is called."""
     overflow: int
     positives: int
     negatives: int
@@ -52,7 +57,7 @@ class Progress:
         return (
             f"{self.steps / 1e6:.2f}/{self.total / 1e6:.2f} M steps  {self.steps_per_second / 1e3:.0f} k/s  "
             f"tasks {looked}  attempts {self.attempt_success:.1%} in {self.attempt_steps:.1f}  "
-            f"|𝓑| {self.transitions}  +{self.positives} -{self.negatives}  {left} s left"
+            f"{self.counts} {self.known}  +{self.positives} -{self.negatives}  {left} s left"
         )
 
 
@@ -65,92 +70,142 @@ def train(
     looks: int = 5,
     look_tasks: int = 200,
     show: Callable[[Progress], None] | None = None,
-) -> Agent:
+    method: str = "structured",
+) -> AnyAgent:
     """Trains an agent on a game without any task, and returns it.
 
     `out` is a directory for the configuration, metrics and the agent; `looks` is how often held-back tasks are tried
     on the way (0: never); `show` is called after every chunk.
     """
+    outs = None if out is None else [out]
+    return train_seeds(game, steps, [seed], settings, outs, looks, look_tasks, show, method)[0]
+
+
+def train_seeds(
+    game: Game[Any] | str,
+    steps: int | None,
+    seeds: Sequence[int],
+    settings: Settings | None = None,
+    outs: Sequence[Path | str] | None = None,
+    looks: int = 5,
+    look_tasks: int = 200,
+    show: Callable[[Progress], None] | None = None,
+    method: str = "structured",
+) -> list[AnyAgent]:
+    """Trains one agent per seed side by side in one program, which on a GPU takes little longer than one agent."""
     game = make_game(game) if isinstance(game, str) else game
-    settings = settings_for(game) if settings is None else settings
+    settings = find_method(method).settings_for(game, False) if settings is None else settings
     steps = DEFAULT_STEPS.get(game.name, 5_000_000) if steps is None else steps
-    config = RunConfig(game, settings, steps, seed)
+    configs = [RunConfig(game, settings, steps, seed, method) for seed in seeds]
     per_update = settings.lanes * settings.rollout
     if steps < per_update:
         raise InputError(f"steps must be at least lanes × rollout = {per_update}, got {steps}")
-    updates = steps // per_update
-    metrics = MetricsFile(Path(out) / "metrics.jsonl") if out is not None else None
-    loop = Loop(config, updates, looks, look_tasks)
-    while loop.done < updates:
-        progress = loop.chunk()
-        if metrics is not None:
-            metrics.write(vars(progress))
+    folders = [] if outs is None else [Path(out) for out in outs]
+    metrics = [MetricsFile(folder / "metrics.jsonl") for folder in folders]
+    loop = Loop(configs, steps // per_update, looks, look_tasks)
+    while loop.done < loop.updates:
+        each = loop.chunk()
+        for file, progress in zip(metrics, each, strict=False):
+            file.write(vars(progress))
         if show is not None:
-            show(progress)
-    agent = loop.agent()
-    if metrics is not None and out is not None:
-        metrics.close()
-        save_agent(
-            Path(out), agent, config, about={"steps_trained": loop.done * per_update, "command": command(config)}
-        )
-    return agent
+            show(together(each))
+    agents = loop.agents()
+    for folder, file, agent, config in zip(folders, metrics, agents, configs, strict=False):
+        file.close()
+        about = {"steps_trained": loop.done * per_update, "command": command(config), "hardware": hardware()}
+        save_agent(folder, agent, config, about=about)
+    return agents
 
 
 def command(config: RunConfig) -> str:
     """The command line that trains this again (rules and settings other than the defaults are in the manifest)."""
+    method = "" if config.method == "structured" else f" --method {config.method}"
     return (
-        f"saplan train {config.game.name} --steps {config.steps} --seed {config.seed} --lanes {config.settings.lanes}"
+        f"saplan train {config.game.name}{method} --steps {config.steps} --seed {config.seed} "
+        f"--lanes {config.settings.lanes}"
     )
+
+
+def hardware() -> str:
+    """What this program computes on."""
+    device = jax.devices()[0]
+    return f"{os.cpu_count()} CPU cores" if device.platform == "cpu" else f"one {device.device_kind}"
+
+
+def together(each: list[Progress]) -> Progress:
+    """The mean over seeds."""
+    mean = {
+        name: sum(values) / len(each)
+        for name, values in ((n, [getattr(p, n) for p in each]) for n in Progress.__dataclass_fields__)
+        if not isinstance(values[0], str) and None not in values
+    }
+    whole = {name: int(mean[name]) for name in ("steps", "total", "known", "overflow", "positives", "negatives")}
+    return replace(each[0], **{**mean, **whole})
 
 
 class Loop:
     """Training in chunks."""
 
-    def __init__(self, config: RunConfig, updates: int, looks: int, look_tasks: int) -> None:
-        """Nothing learnt yet."""
-        self.config, self.updates, self.look_tasks = config, updates, look_tasks
-        self.learner: Learner = begin_training(config.game, config.settings, jax.random.key(config.seed))
+    def __init__(self, configs: list[RunConfig], updates: int, looks: int, look_tasks: int) -> None:
+        """Nothing learnt yet. The configurations differ in their seeds alone."""
+        self.configs, self.updates, self.look_tasks = configs, updates, look_tasks
+        self.game, self.settings = configs[0].game, configs[0].settings
+        self.method = find_method(configs[0].method)
+        each = [self.method.begin(self.game, self.settings, jax.random.key(config.seed)) for config in configs]
+        self.alone = len(each) == 1
+        self.learner: Any = each[0] if self.alone else jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
         self.size = max(1, min(16, updates // 8))
         self.looks_at = [updates * (k + 1) // looks for k in range(looks)]
-        self.done, self.positives, self.negatives = 0, 0, 0
-        self.success: float | None = None
+        self.done = 0
+        self.positives, self.negatives = np.zeros(len(each), int), np.zeros(len(each), int)
+        self.success: list[float | None] = [None] * len(each)
         self.began = self.timed_from = time.monotonic()
         self.untimed = 0
 
-    def agent(self) -> Agent:
-        """The agent as it is now."""
-        learner = self.learner
-        return Agent(learner.policy, learner.detector, learner.memory, self.config.game, self.config.settings)
+    def learners(self) -> list[Any]:
+        """Each by itself."""
+        if self.alone:
+            return [self.learner]
+        return [jax.tree.map(lambda leaf: leaf[k], self.learner) for k in range(len(self.configs))]
 
-    def chunk(self) -> Progress:
+    def agents(self) -> list[AnyAgent]:
+        """The agents as they are now."""
+        return [self.method.agent_of(learner, self.game, self.settings) for learner in self.learners()]
+
+    def chunk(self) -> list[Progress]:
         """Some updates, and a look at held-back tasks when one is due."""
         count = min(self.size, self.updates - self.done)
-        self.learner, report = train_chunk(self.config.game, self.config.settings, self.updates, count, self.learner)
-        report = jax.device_get(report)
+        advance = train_chunk if self.alone else train_chunk_of_each
+        self.learner, report = advance(
+            self.game, self.settings, self.updates, self.size, jnp.int32(count), self.learner, self.method.update
+        )
+        report = jax.tree.map(lambda x: np.asarray(x).reshape(len(self.configs), self.size)[:, :count], report)
         if self.done == 0:  # the first chunk compiled; speed is that of the others
             self.timed_from, self.untimed = time.monotonic(), count
         self.done += count
         elapsed = time.monotonic() - self.timed_from
         if self.looks_at and self.done >= self.looks_at[0]:
             self.looks_at = [due for due in self.looks_at if due > self.done]
-            self.success = float(evaluate(self.agent(), self.look_tasks, HELD_BACK_SEED).success.mean())
+            looked = (evaluate(agent, self.look_tasks, HELD_BACK_SEED) for agent in self.agents())
+            self.success = [float(walked.success.mean()) for walked in looked]
             self.timed_from += time.monotonic() - self.timed_from - elapsed
-        return self._progress(report, elapsed)
+        self.positives += report.found.sum(axis=1)
+        self.negatives += report.failed.sum(axis=1)
+        return [self._progress(k, jax.tree.map(lambda x: x[k], report), elapsed) for k in range(len(self.configs))]
 
-    def _progress(self, report: Report, elapsed: float) -> Progress:
-        memory, per_update = self.learner.memory, self.config.settings.lanes * self.config.settings.rollout
-        self.positives += int(report.found.sum())
-        self.negatives += int(report.failed.sum())
+    def _progress(self, k: int, report: Report, elapsed: float) -> Progress:
+        per_update = self.settings.lanes * self.settings.rollout
         return Progress(
             steps=self.done * per_update,
             total=self.updates * per_update,
             seconds=time.monotonic() - self.began,
             steps_per_second=(self.done - self.untimed) * per_update / max(elapsed, 1e-9),
-            success=self.success,
-            transitions=int(memory.size),
-            overflow=int(memory.overflow),
-            positives=self.positives,
-            negatives=self.negatives,
+            success=self.success[k],
+            known=int(report.known[-1]),
+            counts=self.method.counts,
+            overflow=int(report.overflow[-1]),
+            positives=int(self.positives[k]),
+            negatives=int(self.negatives[k]),
             attempt_success=int(report.successes.sum()) / max(int(report.attempts.sum()), 1),
             attempt_steps=float(report.success_steps.mean()),
         )

@@ -54,16 +54,29 @@ def _bag_by_product(table: Array, words: Array) -> Array:
     return jnp.dot(counts, table.astype(jnp.bfloat16), preferred_element_type=jnp.float32)
 
 
+class Head(eqx.Module):
+    """(trunk, features of a goal) → one number per output."""
+
+    gain: Linear
+    shift: Linear
+    outputs: Linear
+
+    def __call__(
+        self, trunk: Float[Array, "... hidden"], goal: Float[Array, "... goal"], part: slice = slice(None)
+    ) -> Float[Array, "... outputs"]:
+        """What is computed once per state and goal; the leading axes of both broadcast. `part`: only these outputs."""
+        mixed = trunk * (1 + self.gain(goal)) + self.shift(goal)
+        return jax.nn.relu(normalise(mixed)) @ self.outputs.weight[:, part] + self.outputs.bias[part]
+
+
 class GoalNetwork(eqx.Module):
-    """(words, features of ρ) → trunk; (trunk, features of a goal) → one number per output."""
+    """(words, features of ρ) → trunk, and a head on it."""
 
     table: Float[Array, "vocabulary hidden"] | None
     """Rows of the words; None for a network that sees ρ alone."""
     inputs: Linear
     hidden: Linear
-    gain: Linear
-    shift: Linear
-    outputs: Linear
+    head: Head
 
     @classmethod
     def init(
@@ -76,9 +89,11 @@ class GoalNetwork(eqx.Module):
             table=table,
             inputs=Linear.init(keys[1], state_width, hidden),
             hidden=Linear.init(keys[2], hidden, hidden, scale=2**0.5),
-            gain=Linear.init(keys[3], goal_width, hidden, scale=0.5),
-            shift=Linear.init(keys[4], goal_width, hidden),
-            outputs=Linear.init(keys[5], hidden, outputs, scale=0.1),
+            head=Head(
+                gain=Linear.init(keys[3], goal_width, hidden, scale=0.5),
+                shift=Linear.init(keys[4], goal_width, hidden),
+                outputs=Linear.init(keys[5], hidden, outputs, scale=0.1),
+            ),
         )
 
     def trunk(
@@ -89,8 +104,3 @@ class GoalNetwork(eqx.Module):
         if self.table is not None and words is not None:
             total = total + bag(self.table, words)
         return self.hidden(jax.nn.relu(normalise(total)))
-
-    def head(self, trunk: Float[Array, "... hidden"], goal: Float[Array, "... goal"]) -> Float[Array, "... outputs"]:
-        """What is computed once per state and goal; the leading axes of both broadcast."""
-        mixed = trunk * (1 + self.gain(goal)) + self.shift(goal)
-        return self.outputs(jax.nn.relu(normalise(mixed)))

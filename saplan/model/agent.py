@@ -1,6 +1,5 @@
 """A trained agent: names any goal in attributes, finds a path to it, and walks it."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,38 +13,14 @@ from saplan.games import Game
 from saplan.goals import Goal, parse_goal
 from saplan.model.edges import EdgeDetector
 from saplan.model.memory import Memory, marginals
-from saplan.model.policy import Policy, heating
+from saplan.model.policy import Policy
 from saplan.model.settings import Settings
+from saplan.model.trail import empty_trail
+from saplan.model.walk import IMPROVED, Planning, PlanWalker, choose_actions
 from saplan.planning import Plan, Route, search
 
 BATCHES = (64, 256, 1024)
 """Sizes that edges are scored in: few, so that few programs are compiled; small, so that they stay in cache."""
-
-
-@dataclass(frozen=True)
-class Planning:
-    """How plans are priced and bounded."""
-
-    time_weight: float = 0.03
-    """Price of one expected step, in nats of success probability (paper: 0, the likeliest path however long)."""
-    calibrated: bool = True
-    """Whether edges are priced by the calibrated head of the detector (paper: it has but one)."""
-    critic: float = 0.3
-    """Among first edges whose paths cost at most this much more than the best, the policy's own value of the present
-    state decides: it sees where things lie, the edge detector does not (paper: 0)."""
-    floor: float = 0.1
-    """Edges that succeed less often are cut."""
-    penalty: float = 2.0
-    """What an edge that failed from this very ρ costs more, in nats."""
-    attempt_steps: int = 25
-    """Steps after which an attempt has failed and the agent plans anew; less than in training, time being short."""
-    max_nodes: int = 100_000
-    max_seconds: float = 10.0
-
-
-IMPROVED = Planning()
-FAITHFUL = Planning(time_weight=0.0, calibrated=False, critic=0.0)
-"""The paper's way to plan: the likeliest path by the one probability its detector gives."""
 
 
 class Agent(eqx.Module):
@@ -77,10 +52,37 @@ class Agent(eqx.Module):
         rows = zip(plan.transitions, np.exp(np.asarray(log_success)), np.asarray(steps), strict=True)
         return [(float(p[t]), float(n[t])) for t, p, n in rows]
 
-    def act(self, key: PRNGKeyArray, state: Any, transition: int, clock: int = 0) -> int:
-        """An action towards one transition of 𝓑, `clock` steps after the attempt at it began."""
-        states = jax.tree.map(lambda x: x[None], state)
-        return int(choose_actions(self, key, states, jnp.array([transition]), jnp.array([clock]))[0])
+    def act(self, key: PRNGKeyArray, state: Any, transition: int) -> int:
+        """An action towards one transition of 𝓑, by the present state alone; a walker also heeds its trail."""
+        states, label = jax.tree.map(lambda x: x[None], state), jnp.array([transition])
+        wish, trail = self.memory.delta[label], empty_trail(1, 1)
+        action, _ = choose_actions(self.policy, self.game, self.settings, key, states, wish, label, trail)
+        return int(action[0])
+
+    def walker(self, state: Any, goals: Goal, planning: Planning = IMPROVED) -> PlanWalker:
+        """Several tasks, ready to be carried out side by side."""
+        return PlanWalker(self, state, goals, planning)
+
+    @property
+    def seen(self) -> Game[Any]:
+        """The game as this agent perceives it: as it is."""
+        return self.game
+
+    def first_costs(self, state: Any, planning: Planning) -> Float[np.ndarray, "n C"] | None:
+        """What every first transition costs by the policy's own value of the present states."""
+        return np.asarray(price_first(self, state, planning)) if planning.critic else None
+
+    def known(self, rho: Float[np.ndarray, "K"]) -> Float[np.ndarray, "C"]:
+        """One for every entry of 𝓑 in use."""
+        return np.asarray(self.memory.used, float)
+
+    def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+        """The change of an entry of 𝓑, the same everywhere: that is what an algebra is for."""
+        return np.asarray(self.memory.delta)[transition]
+
+    def wish(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+        """The policy is told the change."""
+        return self.change(rho, transition)
 
     def routes(self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning) -> list[Route]:
         """Searches from several ρ to a goal each."""
@@ -136,22 +138,11 @@ def edge_outlook(
 @eqx.filter_jit
 def price_first(agent: Agent, state: Any, planning: Planning) -> Float[Array, "n C"]:
     """What a first transition costs from a present state, by the policy's own value: it sees how far things are."""
-    space, settings = agent.game.space, agent.settings
+    settings = agent.settings
     rho = jax.vmap(agent.game.attributes)(state)
     log_success, _ = edge_outlook(agent, rho, planning)
-    trunk = agent.policy.trunk(space, jax.vmap(agent.game.observe)(state), rho)
-    logits = jax.vmap(lambda d: agent.policy.execution(space, trunk, d), out_axes=1)(agent.memory.delta)
+    trunk = agent.policy.trunk(jax.vmap(agent.game.observe)(state), rho)
+    logits = jax.vmap(lambda d: agent.policy.execution(trunk, d), out_axes=1)(agent.memory.delta)
     value = jax.nn.log_sigmoid(jnp.max(logits, axis=-1))
     steps = jnp.clip(1 + (value - log_success) / jnp.log(settings.discount), 1.0, settings.attempt_steps)
     return -log_success + planning.time_weight * steps
-
-
-@eqx.filter_jit
-def choose_actions(
-    agent: Agent, key: PRNGKeyArray, state: Any, transition: Int[Array, "n"], clock: Int[Array, "n"]
-) -> Int[Array, "n"]:
-    """One action per state towards its transition, drawn from the execution policy; `clock` is the attempt's age."""
-    rho = jax.vmap(agent.game.attributes)(state)
-    trunk = agent.policy.trunk(agent.game.space, jax.vmap(agent.game.observe)(state), rho)
-    logits = agent.policy.execution(agent.game.space, trunk, agent.memory.delta[transition])
-    return jax.random.categorical(key, logits / heating(agent.settings, clock)[:, None], axis=-1)

@@ -1,19 +1,22 @@
 """Attempts: from ρ, at most M_max steps, ended by the first change of ρ or by the clock.
 
 A lane plays one game after another. In each game attempts follow one another, the next starting where the last ended.
-An exploring attempt may end with any change; an executing one is to make the wished change and no other.
+An exploring attempt may end with any change; an executing one is to make the wished change and no other. A method whose
+wishes are not changes brings a judge of its own.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
 
+from saplan.algebra import Delta, Product
 from saplan.games import Game
 from saplan.model.settings import Settings
+from saplan.model.trail import Trail, empty_trail, extend
 
 
 class Lanes(eqx.Module):
@@ -23,7 +26,7 @@ class Lanes(eqx.Module):
     rho: Float[Array, "lanes K"]
     explores: Bool[Array, "lanes"]
     """Whether the present attempt explores."""
-    wish: Float[Array, "lanes K"]
+    wish: Float[Array, "lanes W"]
     """The change an executing lane is to make."""
     clock: Int[Array, "lanes"]
     """Steps since the attempt began."""
@@ -31,6 +34,8 @@ class Lanes(eqx.Module):
     """Steps since the game began."""
     handover: Int[Array, "lanes"]
     """The age from which the game's attempts execute; those before explore."""
+    trail: Trail
+    """What the present attempt has done so far."""
 
 
 class Steps(eqx.Module):
@@ -39,7 +44,7 @@ class Steps(eqx.Module):
     words: Int16[Array, "... slots"]
     rho: Float[Array, "... K"]
     explores: Bool[Array, "..."]
-    wish: Float[Array, "... K"]
+    wish: Float[Array, "... W"]
     action: Int[Array, "..."]
     delta: Float[Array, "... K"]
     """The change this step made."""
@@ -58,8 +63,33 @@ class Steps(eqx.Module):
 
 Act = Callable[[PRNGKeyArray, Int16[Array, "lanes slots"], Lanes], Int[Array, "lanes"]]
 """(key, words, lanes) → an action per lane."""
-Propose = Callable[[PRNGKeyArray, Float[Array, "lanes K"]], Float[Array, "lanes K"]]
-"""(key, ρ) → the change every lane would try next, were it to execute."""
+Propose = Callable[[PRNGKeyArray, Float[Array, "lanes K"]], Float[Array, "lanes W"]]
+"""(key, ρ) → what every lane would try next, were it to execute."""
+
+
+class Verdict(NamedTuple):
+    """What a step means for the attempt it belongs to."""
+
+    hit: Bool[Array, "lanes"]
+    """The wish has come true."""
+    ends: Bool[Array, "lanes"]
+    """The attempt is over, hit or not."""
+    closes: Bool[Array, "lanes"] | bool = False
+    """The game is over too."""
+
+
+Judge = Callable[[Float[Array, "lanes K"], Float[Array, "lanes K"], Float[Array, "lanes W"]], Verdict]
+"""(ρ before, ρ after, wish) → what that means."""
+
+
+def by_first_change(space: Product) -> Judge:
+    """The paper's attempt: any change ends it, the wished one is a hit."""
+
+    def judge(before: Float[Array, "lanes K"], after: Float[Array, "lanes K"], wish: Delta) -> Verdict:
+        changed = jnp.any(after != before, axis=-1)
+        return Verdict(changed & space.same_change(space.difference(after, before), wish), changed)
+
+    return judge
 
 
 def fresh_maps(game: Game[Any], key: PRNGKeyArray, lanes: int) -> Any:
@@ -70,25 +100,37 @@ def fresh_maps(game: Game[Any], key: PRNGKeyArray, lanes: int) -> Any:
 def draw_handover(settings: Settings, key: PRNGKeyArray) -> Int[Array, "lanes"]:
     """When each lane's next game passes from exploring to executing."""
     lanes = settings.lanes
+    if not settings.explores:
+        return jnp.zeros(lanes, jnp.int32)
     if settings.handover:
         return jax.random.randint(key, (lanes,), 0, settings.game_steps)
     # The paper's way: a game is played by one policy alone.
     return jnp.where(jnp.arange(lanes) < lanes // 2, settings.game_steps, 0)
 
 
-def begin(game: Game[Any], settings: Settings, key: PRNGKeyArray) -> Lanes:
+def begin(game: Game[Any], settings: Settings, key: PRNGKeyArray, wish_size: int) -> Lanes:
     """Every lane at the start of a game, exploring: nothing can be wished for yet."""
     map_key, handover_key = jax.random.split(key)
     state = fresh_maps(game, map_key, settings.lanes)
     rho = jax.vmap(game.attributes)(state)
     zero = jnp.zeros(settings.lanes, jnp.int32)
-    wish = jnp.broadcast_to(game.space.identity, rho.shape)
+    wish = jnp.zeros((settings.lanes, wish_size))
     everyone = jnp.ones(settings.lanes, bool)
-    return Lanes(state, rho, everyone, wish, zero, zero, draw_handover(settings, handover_key))
+    handover = draw_handover(settings, handover_key)
+    return Lanes(
+        state, rho, everyone, wish, zero, zero, handover, empty_trail(settings.lanes, settings.attempt_steps)
+    )
 
 
 def advance(
-    game: Game[Any], settings: Settings, key: PRNGKeyArray, lanes: Lanes, fresh: Any, act: Act, propose: Propose
+    game: Game[Any],
+    settings: Settings,
+    key: PRNGKeyArray,
+    lanes: Lanes,
+    fresh: Any,
+    act: Act,
+    propose: Propose,
+    judge: Judge,
 ) -> tuple[Lanes, Steps]:
     """One step of every lane. A lane whose game ends goes on with its map from `fresh`."""
     act_key, step_key, restart_key, wish_key, handover_key = jax.random.split(key, 5)
@@ -99,11 +141,12 @@ def advance(
 
     delta = game.space.difference(after, lanes.rho)
     changed = jnp.any(after != lanes.rho, axis=-1)
-    success = changed & ~lanes.explores & game.space.same_change(delta, lanes.wish)
-    ended = changed | (lanes.clock + 1 >= settings.attempt_steps)
+    verdict = judge(lanes.rho, after, lanes.wish)
+    success = verdict.hit & ~lanes.explores
+    ended = verdict.ends | (lanes.clock + 1 >= settings.attempt_steps)
     failure = ended & jnp.where(lanes.explores, ~changed, ~success)
     resigned = failure & (lanes.explores | (jax.random.uniform(restart_key, (settings.lanes,)) < settings.restart))
-    game_over = resigned | (lanes.age + 1 >= settings.game_steps) | jax.vmap(game.over)(state)
+    game_over = resigned | verdict.closes | (lanes.age + 1 >= settings.game_steps) | jax.vmap(game.over)(state)
     steps = Steps(
         words, lanes.rho, lanes.explores, lanes.wish, action, delta, after, changed, success, failure,
         lanes.clock + 1, game_over,
@@ -122,6 +165,7 @@ def advance(
         clock=jnp.where(starts, 0, lanes.clock + 1),
         age=age,
         handover=handover,
+        trail=jnp.where(starts[:, None], 0, extend(lanes.trail, words, 0, action)),
     )
     return following, steps
 
@@ -133,20 +177,25 @@ def select(mask: Bool[Array, "lanes"], yes: Any, no: Any) -> Any:
 
 
 def roll_out(
-    game: Game[Any], settings: Settings, key: PRNGKeyArray, lanes: Lanes, act: Act, propose: Propose
+    game: Game[Any],
+    settings: Settings,
+    key: PRNGKeyArray,
+    lanes: Lanes,
+    fresh: Any,
+    act: Act,
+    propose: Propose,
+    judge: Judge,
 ) -> tuple[Lanes, Steps]:
     """`settings.rollout` steps of every lane.
 
-    Maps are drawn once per rollout: under `vmap` a reset inside the step would be paid in every step. A lane whose
-    games end twice within one rollout plays its fresh map twice.
+    The maps of games to come, `fresh`, are drawn once per rollout: under `vmap` a reset inside the step would be paid in
+    every step. A lane whose games end twice within one rollout plays its fresh map twice.
     """
-    map_key, steps_key = jax.random.split(key)
-    fresh = fresh_maps(game, map_key, settings.lanes)
 
     def one(lanes: Lanes, key: PRNGKeyArray) -> tuple[Lanes, Steps]:
-        return advance(game, settings, key, lanes, fresh, act, propose)
+        return advance(game, settings, key, lanes, fresh, act, propose, judge)
 
-    return jax.lax.scan(one, lanes, jax.random.split(steps_key, settings.rollout))
+    return jax.lax.scan(one, lanes, jax.random.split(key, settings.rollout))
 
 
 def usable(steps: Steps) -> Bool[Array, "..."]:

@@ -7,33 +7,86 @@ the paper's way: a step teaches about the wish it was taken for.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, Int16
+from jaxtyping import Array, Bool, Float, Int, Int16, Int32
 
-from saplan.algebra import Product
 from saplan.games import Game
+from saplan.learning.networks import Head
 from saplan.learning.returns import agreement, lambda_returns, masked_mean
+from saplan.learning.sums import sum_over
 from saplan.model.attempt import Lanes, Steps, usable
+from saplan.model.coding import Coding
 from saplan.model.memory import Memory
-from saplan.model.policy import Policy
+from saplan.model.policy import Policy, execution_logits
 from saplan.model.settings import Settings
+
+TimeLanes = Float[Array, "time lanes"]
 
 
 class Lessons(eqx.Module):
-    """A rollout, flattened, with what each head should have said of it."""
+    """A rollout, flattened, with what each head should have said of it about each of C wishes."""
 
     words: Int16[Array, "n slots"]
     rho: Float[Array, "n K"]
     action: Int[Array, "n"]
+    wish: Float[Array, "n C W"] | None
+    """The wishes of every step; None where all steps share the transitions of 𝓑."""
     execution: Float[Array, "n C"]
     execution_weight: Bool[Array, "n C"]
     exploration: Float[Array, "n"]
     exploration_weight: Bool[Array, "n"]
+
+
+class Rollout(eqx.Module):
+    """A rollout with what a policy thinks of the states it came to: all that targets are made of."""
+
+    steps: Steps
+    following: Float[Array, "time lanes features"]
+    """The trunk at the state after every step."""
+    policy: Policy
+    settings: Settings = eqx.field(static=True)
+
+    def execution(
+        self, wish: Float[Array, "*step W"], hit: Bool[Array, "time lanes"], stops: Bool[Array, "time lanes"]
+    ) -> TimeLanes:
+        """Targets of Q(s, a, wish), where a hit is worth one and nothing follows a stop."""
+        logits = self.policy.execution(self.following, wish)
+        value = jax.nn.sigmoid(jnp.max(logits, axis=-1))
+        trace = self._trace(logits, self.settings.temperature)
+        return lambda_returns(hit.astype(jnp.float32), self.settings.discount * ~stops, value, trace)
+
+    def exploration(self, reward: TimeLanes) -> TimeLanes:
+        """Targets of the value of exploring."""
+        steps, settings = self.steps, self.settings
+        values = self.policy.exploration(self.following)
+        goes_on = ~steps.game_over & (settings.credit_to_game | ~steps.changed)
+        trace = self._trace(values, settings.explore_temperature)
+        return lambda_returns(reward, settings.explore_discount * goes_on, jnp.max(values, axis=-1), trace)
+
+    def _trace(self, logits: Float[Array, "time lanes actions"], temperature: float) -> TimeLanes:
+        """λ where the next step is known and took the action that these logits, of the next state, would take."""
+        next_action = jnp.roll(self.steps.action, -1, axis=0)
+        next_known = jnp.roll(usable(self.steps), -1, axis=0).at[-1].set(False)
+        return self.settings.trace * next_known * agreement(logits, next_action, temperature)
+
+
+def review(game: Game[Any], settings: Settings, policy: Policy, steps: Steps, lanes: Lanes) -> Rollout:
+    """Looks back at a rollout that ended with `lanes`."""
+    words = jnp.concatenate([steps.words[1:], jax.vmap(game.observe)(lanes.state)[None]])
+    rho = jnp.concatenate([steps.rho[1:], lanes.rho[None]])
+    following = policy.trunk(flat(words), flat(rho))
+    return Rollout(steps, following.reshape(*steps.action.shape, -1), policy, settings)
+
+
+def flat(x: Float[Array, "time lanes ..."]) -> Float[Array, "n ..."]:
+    """Steps of all lanes in one row."""
+    return x.reshape(-1, *x.shape[2:])
 
 
 def lessons(
@@ -43,30 +96,15 @@ def lessons(
     memory: Memory,
     steps: Steps,
     lanes: Lanes,
-    reward: Float[Array, "time lanes"],
+    reward: TimeLanes,
 ) -> Lessons:
     """Targets for a rollout that ended with `lanes`; `reward` is that of exploration."""
-    space = game.space
-    time, count = steps.action.shape
-    words = jnp.concatenate([steps.words, jax.vmap(game.observe)(lanes.state)[None]])
-    rho = jnp.concatenate([steps.rho, lanes.rho[None]])
-    flat = lambda x: x.reshape(-1, *x.shape[2:])  # noqa: E731
-    trunk = policy.trunk(space, flat(words), flat(rho))
-    follows = Following(steps, usable(steps), settings)
+    space, rollout = game.space, review(game, settings, policy, steps, lanes)
 
-    def execution_targets(delta: Float[Array, "K"]) -> Float[Array, "time lanes"]:
-        logits = policy.execution(space, trunk, delta).reshape(time + 1, count, -1)
-        hit = steps.changed & space.same_change(steps.delta, delta)
-        value = jax.nn.sigmoid(jnp.max(logits[1:], axis=-1))
-        trace = follows.trace(logits[1:], settings.temperature)
-        return lambda_returns(hit.astype(jnp.float32), settings.discount * ~steps.changed, value, trace)
+    def targets(delta: Float[Array, "K"]) -> TimeLanes:
+        return rollout.execution(delta, steps.changed & space.same_change(steps.delta, delta), steps.changed)
 
-    execution = for_each_used(memory, execution_targets, jnp.zeros((time, count)))
-    values = policy.exploration(space, trunk).reshape(time + 1, count, -1)[1:]
-    goes_on = ~steps.game_over & (settings.credit_to_game | ~steps.changed)
-    trace = follows.trace(values, settings.explore_temperature)
-    exploration = lambda_returns(reward, settings.explore_discount * goes_on, jnp.max(values, axis=-1), trace)
-
+    execution = for_each_used(memory, targets, jnp.zeros(steps.action.shape))
     inside = space.contains(space.compose(steps.rho[None], memory.delta[:, None, None])) & usable(steps)
     weight = inside & memory.used[:, None, None]
     explored = usable(steps)
@@ -75,23 +113,9 @@ def lessons(
         explored &= steps.explores
     by_step = lambda x: x.reshape(x.shape[0], -1).T  # noqa: E731
     return Lessons(
-        flat(steps.words), flat(steps.rho), flat(steps.action), by_step(execution), by_step(weight),
-        flat(exploration), flat(explored),
+        flat(steps.words), flat(steps.rho), flat(steps.action), None, by_step(execution), by_step(weight),
+        flat(rollout.exploration(reward)), flat(explored),
     )  # fmt: skip
-
-
-class Following(eqx.Module):
-    """How far a return may follow the rollout beyond the next state."""
-
-    steps: Steps
-    known: Bool[Array, "time lanes"]
-    settings: Settings = eqx.field(static=True)
-
-    def trace(self, logits: Float[Array, "time lanes actions"], temperature: float) -> Float[Array, "time lanes"]:
-        """λ where the next step is known and took the action that these logits, of the next state, would take."""
-        next_action = jnp.roll(self.steps.action, -1, axis=0)
-        next_known = jnp.roll(self.known, -1, axis=0).at[-1].set(False)
-        return self.settings.trace * next_known * agreement(logits, next_action, temperature)
 
 
 def for_each_used(memory: Memory, ask: Callable[[Float[Array, "K"]], Array], unused: Array) -> Float[Array, "C ..."]:
@@ -107,13 +131,31 @@ def for_each_used(memory: Memory, ask: Callable[[Float[Array, "K"]], Array], unu
     return jax.lax.platform_dependent(memory.used, memory.delta, cpu=in_turn, default=at_once)
 
 
-def policy_loss(policy: Policy, space: Product, memory: Memory, batch: Lessons) -> Float[Array, ""]:
-    """Cross-entropy of the execution logits summed over transitions, and half the Huber loss of exploration."""
-    trunk = policy.trunk(space, batch.words, batch.rho)
-    taken = lambda x: jnp.take_along_axis(x, batch.action[:, None], axis=1)[:, 0]  # noqa: E731
-    # Transition by transition, recomputed for the gradient: on a CPU this stays in cache and is three times faster.
-    ask = jax.checkpoint(lambda delta: taken(policy.execution(space, trunk, delta)))
-    logits = for_each_used(memory, ask, jnp.zeros(batch.action.shape))
-    entropy = optax.sigmoid_binary_cross_entropy(logits.T, batch.execution) * batch.execution_weight
-    explore = optax.huber_loss(taken(policy.exploration(space, trunk)), batch.exploration)
-    return jnp.mean(jnp.sum(entropy, axis=1)) + 0.5 * masked_mean(explore, batch.exploration_weight)
+def policy_loss(
+    policy: Policy, wishes: Float[Array, "C *n W"], count: Int32[Array, ""] | int, batch: Lessons
+) -> Float[Array, ""]:
+    """Cross-entropy of the execution logits summed over the first `count` wishes, and half exploration's Huber loss."""
+    trunk = policy.trunk(batch.words, batch.rho)
+    explored = taken(policy.exploration(trunk), batch.action)
+    explore = masked_mean(optax.huber_loss(explored, batch.exploration), batch.exploration_weight)
+    items = (wishes, batch.execution.T, batch.execution_weight.T)
+    learnt, given = (policy.network.head, trunk), batch.action
+    execute = sum_over(partial(wish_loss, policy.coding), learnt, given, items, jnp.asarray(count))
+    return execute + 0.5 * explore
+
+
+def wish_loss(
+    coding: Coding,
+    learnt: tuple[Head, Float[Array, "n features"]],
+    action: Int[Array, "n"],
+    item: tuple[Float[Array, "*n W"], Float[Array, "n"], Bool[Array, "n"]],
+) -> Float[Array, ""]:
+    """Cross-entropy of the logits of one wish."""
+    (head, trunk), (wish, target, weight) = learnt, item
+    logits = taken(execution_logits(head, coding, trunk, wish), action)
+    return jnp.mean(optax.sigmoid_binary_cross_entropy(logits, target) * weight)
+
+
+def taken(values: Float[Array, "n actions"], action: Int[Array, "n"]) -> Float[Array, "n"]:
+    """Of every row, the value of the action taken."""
+    return jnp.take_along_axis(values, action[:, None], axis=1)[:, 0]

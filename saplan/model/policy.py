@@ -1,7 +1,7 @@
-"""The two policies: one network, one goal per transition in 𝓑, and one more goal, "explore".
+"""The two policies: one network, one goal per wish, and one more goal, "explore".
 
-Its first outputs are logits of Q(s, a, δρ) = E[γ^(steps - 1) · 1(the first change is δρ)], the value of trying δρ;
-its last outputs are the value of exploring.
+Its first outputs are logits of Q(s, a, wish), which for a change δρ is E[γ^(steps - 1) · 1(the first change is δρ)],
+the value of trying it; its last outputs are the value of exploring.
 """
 
 from typing import Any
@@ -11,65 +11,83 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Int16, PRNGKeyArray
 
-from saplan.algebra import Delta, Product
 from saplan.games import Game
-from saplan.learning.networks import GoalNetwork
+from saplan.learning.networks import GoalNetwork, Head
 from saplan.model.attempt import Lanes
+from saplan.model.coding import Coding
 from saplan.model.settings import Settings
+from saplan.model.trail import Trail, repeats
 
 Features = Float[Array, "... features"]
+Wish = Float[Array, "... W"]
 
 
 class Policy(eqx.Module):
     """Both policies on one trunk."""
 
     network: GoalNetwork
+    coding: Coding = eqx.field(static=True)
 
     @classmethod
-    def init(cls, key: PRNGKeyArray, game: Game[Any], hidden: int) -> "Policy":
+    def init(cls, key: PRNGKeyArray, game: Game[Any], coding: Coding, hidden: int) -> "Policy":
         """A policy that has learnt nothing."""
-        space, actions = game.space, len(game.actions)
+        actions = len(game.actions)
         network = GoalNetwork.init(
             key,
             vocabulary=game.vocabulary,
-            state_width=space.width,
-            goal_width=space.delta_width + 1,
+            state_width=coding.state_width,
+            goal_width=coding.wish_width + 1,
             hidden=hidden,
             outputs=2 * actions,
         )
         # Nothing is thought likely at first: hope would only have to be unlearnt, one step of bootstrapping at a time.
         bias = jnp.concatenate([jnp.full(actions, -4.0), jnp.zeros(actions)])
-        return cls(eqx.tree_at(lambda n: n.outputs.bias, network, bias))
+        return cls(eqx.tree_at(lambda n: n.head.outputs.bias, network, bias), coding)
 
-    def trunk(self, space: Product, words: Int16[Array, "n slots"], rho: Float[Array, "n K"]) -> Features:
+    def trunk(self, words: Int16[Array, "n slots"], rho: Float[Array, "n K"]) -> Features:
         """What is known of a state, whatever the goal."""
-        return self.network.trunk(words, space.encode(rho))
+        return self.network.trunk(words, self.coding.state(rho))
 
-    def execution(self, space: Product, trunk: Features, wish: Delta) -> Float[Array, "... actions"]:
-        """Logits of Q(s, a, δρ)."""
-        goal = space.encode_delta(wish)
-        out = self.network.head(trunk, jnp.concatenate([goal, jnp.zeros((*goal.shape[:-1], 1))], axis=-1))
-        return out[..., : out.shape[-1] // 2]
+    def execution(self, trunk: Features, wish: Wish) -> Float[Array, "... actions"]:
+        """Logits of Q(s, a, wish)."""
+        return execution_logits(self.network.head, self.coding, trunk, wish)
 
-    def exploration(self, space: Product, trunk: Features) -> Float[Array, "... actions"]:
+    def exploration(self, trunk: Features) -> Float[Array, "... actions"]:
         """The value of every action for exploring."""
-        out = self.network.head(trunk, jnp.zeros(space.delta_width + 1).at[-1].set(1.0))
-        return out[..., out.shape[-1] // 2 :]
+        head = self.network.head
+        goal = jnp.zeros(self.coding.wish_width + 1).at[-1].set(1.0)
+        return head(trunk, goal, slice(len(head.outputs.bias) // 2, None))
 
 
-def heating(settings: Settings, clock: Int[Array, "n"]) -> Float[Array, "n"]:
-    """The temperature of an attempt, rising with its length: who walks in circles should waver."""
-    return settings.temperature * (1 + jnp.maximum(clock - settings.patience, 0) / settings.patience)
+def execution_logits(head: Head, coding: Coding, trunk: Features, wish: Wish) -> Float[Array, "... actions"]:
+    """Logits of Q(s, a, wish) by a policy's head."""
+    goal = coding.wish(wish)
+    goal = jnp.concatenate([goal, jnp.zeros((*goal.shape[:-1], 1))], axis=-1)
+    return head(trunk, goal, slice(len(head.outputs.bias) // 2))
+
+
+def execution_preference(
+    policy: Policy,
+    settings: Settings,
+    words: Int16[Array, "n slots"],
+    trunk: Features,
+    wish: Float[Array, "n W"],
+    label: Int[Array, "n"] | int,
+    trail: Trail,
+) -> Float[Array, "n actions"]:
+    """Logits by which the execution policy draws its actions; `label` tells apart the wishes that share a trail."""
+    logits = policy.execution(trunk, wish)
+    stale = settings.repeat_cost * repeats(trail, words, label, logits.shape[-1])
+    return (logits - stale) / settings.temperature
 
 
 def sample_actions(
-    policy: Policy, space: Product, settings: Settings, key: PRNGKeyArray, words: Int16[Array, "n slots"], lanes: Lanes
+    policy: Policy, settings: Settings, key: PRNGKeyArray, words: Int16[Array, "n slots"], lanes: Lanes
 ) -> Int[Array, "n"]:
     """An action per lane, by whichever policy plays there."""
-    trunk = policy.trunk(space, words, lanes.rho)
-    heat = heating(settings, lanes.clock)[:, None]
-    execute = jax.nn.log_softmax(policy.execution(space, trunk, lanes.wish) / heat)
-    explore = jax.nn.softmax(policy.exploration(space, trunk) / settings.explore_temperature)
+    trunk = policy.trunk(words, lanes.rho)
+    execute = execution_preference(policy, settings, words, trunk, lanes.wish, 0, lanes.trail)
+    explore = jax.nn.softmax(policy.exploration(trunk) / settings.explore_temperature)
     random = settings.explore_random
     explore = jnp.log((1 - random) * explore + random / explore.shape[-1])
     return jax.random.categorical(key, jnp.where(lanes.explores[:, None], explore, execute), axis=-1)

@@ -37,8 +37,8 @@ class Settings:
     """λ: how far returns look along the rollout while its actions are the ones the policy would take."""
     temperature: float = 0.07
     """Sharpness of the execution policy, on the scale of its logits."""
-    patience: int = 10
-    """Steps of an attempt after which the execution policy grows less sharp."""
+    repeat_cost: float = 1.0
+    """What an action loses, in logits, for every time this attempt has taken it from the same sight (paper: 0)."""
     explore_discount: float = 0.9
     """Discount per step of the exploration policy."""
     explore_temperature: float = 0.05
@@ -73,6 +73,8 @@ class Settings:
     edge_rate: float = 1e-3
     """Step size of Adam for the edge detector."""
 
+    explores: bool = True
+    """Whether games have exploring attempts at all."""
     handover: bool = True
     """Whether a game passes from exploring to executing at a random age, so that execution starts wherever exploration
     gets to (paper: a game is played by one policy alone)."""
@@ -83,7 +85,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         positive = ("lanes", "rollout", "hidden", "epochs", "minibatches", "attempt_steps", "game_steps", "capacity",
-                    "patience", "edge_hidden", "edge_batch", "edge_steps", "positives", "outcomes")  # fmt: skip
+                    "edge_hidden", "edge_batch", "edge_steps", "positives", "outcomes")  # fmt: skip
         for name in positive:
             if getattr(self, name) < 1:
                 raise InputError(f"{name.replace('_', '-')} must be at least 1, got {getattr(self, name)}")
@@ -101,5 +103,5 @@ def settings_for(game: Game[Any], faithful: bool = False) -> Settings:
     """The defaults for a game: the rewards of exploration are the paper's; `faithful` also undoes what we do better."""
     settings = Settings(alpha_surprise=game.alphas[0], alpha_rare=game.alphas[1], credit_to_game=game.credit == "game")
     if faithful:
-        settings = replace(settings, relabel=False, handover=False, joint=False, restart=1.0, doubt=0.0)
+        settings = replace(settings, relabel=False, handover=False, joint=False, restart=1.0, doubt=0.0, repeat_cost=0.0)
     return settings

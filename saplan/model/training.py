@@ -4,8 +4,9 @@ One update plays a rollout in all lanes, writes to the memory, teaches the edge 
 that was seen; not: what execution failed at) and teaches both policies.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -16,9 +17,10 @@ from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray
 from saplan.algebra import Product
 from saplan.games import Game
 from saplan.learning.returns import masked_mean
-from saplan.model.attempt import Lanes, Steps, begin, roll_out
+from saplan.model.attempt import Lanes, Steps, begin, by_first_change, fresh_maps, roll_out
+from saplan.model.coding import Algebraic
 from saplan.model.edges import EdgeDetector, Replay, edge_loss, empty_replay, push
-from saplan.model.execution import lessons, policy_loss
+from saplan.model.execution import Lessons, lessons, policy_loss
 from saplan.model.exploration import exploration_reward
 from saplan.model.memory import Memory, count_attempts, count_visits, empty_memory, remember
 from saplan.model.policy import Policy, sample_actions
@@ -44,7 +46,7 @@ class Learner(eqx.Module):
 
 
 class Report(eqx.Module):
-    """What one update has to say."""
+    """What one update has to say, by whichever method."""
 
     attempts: Int32[Array, ""]
     successes: Int32[Array, ""]
@@ -54,8 +56,28 @@ class Report(eqx.Module):
     """Transitions that exploration made: positive examples."""
     failed: Int32[Array, ""]
     """Attempts that execution failed at: negative examples."""
+    known: Int32[Array, ""]
+    """Transitions in 𝓑; for other methods, what they have in its place."""
+    overflow: Int32[Array, ""]
+    """What found no room there."""
     policy_loss: Float[Array, ""]
     edge_loss: Float[Array, ""]
+
+
+def report_on(flat: Steps, known: Array, overflow: Array, policy_losses: Array, edge_losses: Array) -> Report:
+    """The report on a flattened rollout."""
+    tried = (flat.success | flat.failure) & ~flat.explores
+    return Report(
+        attempts=jnp.sum(tried, dtype=jnp.int32),
+        successes=jnp.sum(flat.success, dtype=jnp.int32),
+        success_steps=masked_mean(flat.clock.astype(jnp.float32), flat.success),
+        found=jnp.sum(flat.changed & flat.explores, dtype=jnp.int32),
+        failed=jnp.sum(tried & ~flat.success, dtype=jnp.int32),
+        known=known,
+        overflow=overflow,
+        policy_loss=jnp.mean(policy_losses),
+        edge_loss=jnp.mean(edge_losses),
+    )
 
 
 ADAM = optax.scale_by_adam(eps=1e-5)
@@ -64,7 +86,8 @@ ADAM = optax.scale_by_adam(eps=1e-5)
 def begin_training(game: Game[Any], settings: Settings, key: PRNGKeyArray) -> Learner:
     """Nothing learnt yet, all lanes at the start of a game."""
     policy_key, detector_key, lanes_key, key = jax.random.split(key, 4)
-    policy = Policy.init(policy_key, game, settings.hidden)
+    coding = Algebraic(game.space)
+    policy = Policy.init(policy_key, game, coding, settings.hidden)
     detector = EdgeDetector.init(detector_key, game.space, settings.edge_hidden)
     return Learner(
         policy=policy,
@@ -75,7 +98,7 @@ def begin_training(game: Game[Any], settings: Settings, key: PRNGKeyArray) -> Le
         policy_moments=ADAM.init(policy),
         detector_moments=ADAM.init(detector),
         reward_scale=jnp.ones(()),
-        lanes=begin(game, settings, lanes_key),
+        lanes=begin(game, settings, lanes_key, coding.wish_size),
         key=key,
         updates=jnp.zeros((), jnp.int32),
     )
@@ -90,7 +113,7 @@ def update(game: Game[Any], settings: Settings, total: int, learner: Learner) ->
     memory = write_memory(learner.memory, game.space, flat, tried)
     positives, outcomes = write_replays(learner, memory, game.space, flat, tried)
 
-    rate = settings.learning_rate * (1 - 0.9 * jnp.minimum(learner.updates / total, 1.0))
+    rate = learning_rate(settings, learner.updates, total)
     teach_edges = partial(edge_loss, space=game.space, transitions=memory.delta, positives=positives, outcomes=outcomes)
     detector, detector_moments, edge_losses = descend(
         lambda detector, key: teach_edges(detector, key=key, batch=settings.edge_batch),
@@ -102,7 +125,7 @@ def update(game: Game[Any], settings: Settings, total: int, learner: Learner) ->
     scale = jnp.where(learner.updates == 0, mean, 0.99 * learner.reward_scale + 0.01 * mean)
     taught = lessons(game, settings, learner.policy, memory, steps, lanes, reward / jnp.maximum(scale, 1e-3))
     policy, policy_moments, policy_losses = descend(
-        lambda policy, rows: policy_loss(policy, game.space, memory, jax.tree.map(lambda x: x[rows], taught)),
+        lambda policy, rows: policy_loss(policy, memory.delta, memory.size, select(taught, rows)),
         learner.policy, learner.policy_moments, rate, shuffle(settings, policy_key),
     )  # fmt: skip
 
@@ -110,16 +133,7 @@ def update(game: Game[Any], settings: Settings, total: int, learner: Learner) ->
         policy, detector, memory, positives, outcomes, policy_moments, detector_moments, scale, lanes, key,
         learner.updates + 1,
     )  # fmt: skip
-    report = Report(
-        attempts=jnp.sum(tried, dtype=jnp.int32),
-        successes=jnp.sum(flat.success, dtype=jnp.int32),
-        success_steps=masked_mean(flat.clock.astype(jnp.float32), flat.success),
-        found=jnp.sum(flat.changed & flat.explores, dtype=jnp.int32),
-        failed=jnp.sum(tried & ~flat.success, dtype=jnp.int32),
-        policy_loss=jnp.mean(policy_losses),
-        edge_loss=jnp.mean(edge_losses),
-    )
-    return learner, report
+    return learner, report_on(flat, memory.size, memory.overflow, policy_losses, edge_losses)
 
 
 def play(game: Game[Any], settings: Settings, key: PRNGKeyArray, learner: Learner) -> tuple[Lanes, Steps]:
@@ -130,9 +144,9 @@ def play(game: Game[Any], settings: Settings, key: PRNGKeyArray, learner: Learne
         weights = proposal_weights(memory, learner.detector, space, settings, rho)
         return memory.delta[jax.random.categorical(key, jnp.log(weights), axis=-1)]
 
-    return roll_out(
-        game, settings, key, learner.lanes, partial(sample_actions, learner.policy, space, settings), propose
-    )
+    map_key, key = jax.random.split(key)
+    fresh, act = fresh_maps(game, map_key, settings.lanes), partial(sample_actions, learner.policy, settings)
+    return roll_out(game, settings, key, learner.lanes, fresh, act, propose, by_first_change(space))
 
 
 def write_memory(memory: Memory, space: Product, flat: Steps, tried: Bool[Array, "n"]) -> Memory:
@@ -150,6 +164,16 @@ def write_replays(
     positives = push(learner.positives, memory.index(space, flat.delta), flat.rho, flat.changed, clock, flat.changed)
     outcomes = push(learner.outcomes, memory.index(space, flat.wish), flat.rho, flat.success, clock, tried)
     return positives, outcomes
+
+
+def learning_rate(settings: Settings, updates: Int32[Array, ""], total: int) -> Float[Array, ""]:
+    """The step size of the policies' Adam, falling to a tenth over `total` updates."""
+    return settings.learning_rate * (1 - 0.9 * jnp.minimum(updates / total, 1.0))
+
+
+def select(taught: Lessons, rows: Int32[Array, "size"]) -> Lessons:
+    """Some of the lessons."""
+    return jax.tree.map(lambda x: x[rows], taught)
 
 
 def descend(
@@ -174,9 +198,43 @@ def shuffle(settings: Settings, key: PRNGKeyArray) -> Int32[Array, "batches size
     return jnp.concatenate(orders).reshape(settings.epochs * settings.minibatches, -1)
 
 
+AnyLearner = TypeVar("AnyLearner")
+Update = Callable[[Game[Any], Any, int, AnyLearner], tuple[AnyLearner, Report]]
+"""One update of a method: (game, settings, updates of the whole training, learner) → learner and report."""
+
+
 @eqx.filter_jit
 def train_chunk(
-    game: Game[Any], settings: Settings, total: int, count: int, learner: Learner
-) -> tuple[Learner, Report]:
-    """`count` updates in one compiled program; reports come stacked."""
-    return jax.lax.scan(lambda learner, _: update(game, settings, total, learner), learner, None, length=count)
+    game: Game[Any],
+    settings: Settings,
+    total: int,
+    size: int,
+    count: Int32[Array, ""] | int,
+    learner: AnyLearner,
+    step: Update[Any] = update,
+) -> tuple[AnyLearner, Report]:
+    """At most `size` updates in one compiled program, `count` of them: the last chunk needs no program of its own.
+
+    Reports come stacked, the first `count` of them meaning something. `step` is the method's update.
+    """
+    shapes = jax.eval_shape(lambda x: step(game, settings, total, x)[1], learner)
+    blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+
+    def one(learner: AnyLearner, k: Array) -> tuple[AnyLearner, Report]:
+        return jax.lax.cond(k < count, lambda x: step(game, settings, total, x), lambda x: (x, blank), learner)
+
+    return jax.lax.scan(one, learner, jnp.arange(size))
+
+
+@eqx.filter_jit
+def train_chunk_of_each(
+    game: Game[Any],
+    settings: Settings,
+    total: int,
+    size: int,
+    count: Int32[Array, ""] | int,
+    learners: AnyLearner,
+    step: Update[Any] = update,
+) -> tuple[AnyLearner, Report]:
+    """The same for several learners, stacked: on a GPU a few of them cost little more than one."""
+    return jax.vmap(lambda learner: train_chunk(game, settings, total, size, count, learner, step))(learners)

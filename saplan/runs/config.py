@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saplan.baselines.methods import find_method
 from saplan.errors import InputError
 from saplan.games import GAMES, Game, make_game
 from saplan.games.grid import MapRules
@@ -45,7 +46,7 @@ def config_from_json(data: Any, where: str) -> RunConfig:
             raise InputError(f"unknown game {data['game']!r}")
         return RunConfig(
             game=make_game(data["game"], **rules),
-            settings=Settings(**data["settings"]),
+            settings=find_method(str(data["method"])).settings(**data["settings"]),
             steps=int(data["steps"]),
             seed=int(data["seed"]),
             method=str(data["method"]),

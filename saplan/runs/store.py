@@ -12,12 +12,9 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
+from saplan.baselines.methods import AnyAgent, find_method
 from saplan.errors import InputError
 from saplan.games import GAMES
-from saplan.model.agent import Agent
-from saplan.model.edges import EdgeDetector
-from saplan.model.memory import empty_memory
-from saplan.model.policy import Policy
 from saplan.runs.config import RunConfig, config_from_json, read_json, write_json
 
 ARRAYS = "agent.safetensors"
@@ -29,24 +26,17 @@ LARGEST = 256 * 2**20
 """Files beyond this size are refused unread."""
 
 
-def untrained_agent(config: RunConfig) -> Agent:
+def untrained_agent(config: RunConfig) -> AnyAgent:
     """An agent of the right shape, to be filled."""
-    game, settings, key = config.game, config.settings, jax.random.key(0)
-    return Agent(
-        policy=Policy.init(key, game, settings.hidden),
-        detector=EdgeDetector.init(key, game.space, settings.edge_hidden),
-        memory=empty_memory(game.space, settings.capacity),
-        game=game,
-        settings=settings,
-    )
+    return find_method(config.method).untrained(config.game, config.settings)
 
 
-def save_agent(directory: Path, agent: Agent, config: RunConfig, half: bool = False, about: Any = None) -> None:
+def save_agent(directory: Path, agent: AnyAgent, config: RunConfig, half: bool = False, about: Any = None) -> None:
     """Writes an agent into a directory; `half` stores the networks in 16 bits, for sharing."""
     arrays = {}
     for name, array in _named(agent).items():
         value = np.asarray(array)
-        small = half and value.dtype == np.float32 and not name.startswith(".memory")
+        small = half and value.dtype == np.float32 and name.startswith((".policy", ".detector"))
         arrays[name] = value.astype(np.float16) if small else value
     data = safetensors.numpy.save(arrays)
     try:
@@ -65,7 +55,7 @@ def save_agent(directory: Path, agent: Agent, config: RunConfig, half: bool = Fa
     write_json(directory / MANIFEST, manifest)
 
 
-def load_agent(directory: Path) -> tuple[Agent, RunConfig]:
+def load_agent(directory: Path) -> tuple[AnyAgent, RunConfig]:
     """The agent of a directory, checked against its manifest; `InputError` if anything is amiss."""
     if not (directory / MANIFEST).is_file():
         raise InputError(f"{directory} holds no trained agent (no {MANIFEST} in it)")
@@ -98,12 +88,12 @@ def find_agent(run: str) -> Path:
     return Path(run)
 
 
-def load(run: str | Path) -> Agent:
+def load(run: str | Path) -> AnyAgent:
     """The trained agent of a run directory, or the one shipped for a game: `load("switches")`."""
     return load_agent(find_agent(str(run)))[0]
 
 
-def _outline(config: RunConfig, path: Path) -> Agent:
+def _outline(config: RunConfig, path: Path) -> AnyAgent:
     """An agent with shapes in place of arrays: a manifest that asks for too much must not get it."""
     try:
         return eqx.filter_eval_shape(untrained_agent, config)
@@ -112,11 +102,11 @@ def _outline(config: RunConfig, path: Path) -> Agent:
         raise InputError(f"{path} describes no agent: {type(error).__name__}: {reason}") from None
 
 
-def _named(agent: Agent) -> dict[str, Any]:
+def _named(agent: AnyAgent) -> dict[str, Any]:
     return {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(agent)}
 
 
-def _filled(agent: Agent, arrays: dict[str, np.ndarray], path: Path) -> Agent:
+def _filled(agent: AnyAgent, arrays: dict[str, np.ndarray], path: Path) -> AnyAgent:
     """`agent` with its arrays replaced by those of the same name, which must be all of them and of the same shape."""
     wanted = _named(agent)
     if set(arrays) != set(wanted):

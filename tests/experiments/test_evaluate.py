@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from model.probe import COUNT_UP, GAME, TOGGLE, agent_of, begun, standing, trained
 
-from saplan.experiments.evaluate import Attempt, Walk, Walker, causes_of_failure, evaluate
+from saplan.experiments.evaluate import causes_of_failure, evaluate
 from saplan.games import task_set
 from saplan.goals import Goal
-from saplan.model.agent import FAITHFUL, IMPROVED, Agent, Planning
+from saplan.model.agent import Agent
+from saplan.model.walk import FAITHFUL, IMPROVED, Attempt, Planning, PlanWalker, Walk
 
 TASKS, BUDGET = 100, 40
 STRICT = replace(IMPROVED, attempt_steps=12, penalty=2.0)
@@ -74,7 +75,7 @@ def test_evaluation_repeats_itself_and_seeds_matter() -> None:
 
 def walker(state, low: tuple[float, float], high: tuple[float, float], agent: Agent | None = None, planning=IMPROVED):
     goal = Goal(jnp.array([low]), jnp.array([high]))
-    return Walker(agent or trained(), jax.tree.map(lambda x: x[None], state), goal, planning)
+    return PlanWalker(agent or trained(), jax.tree.map(lambda x: x[None], state), goal, planning)
 
 
 def test_who_is_there_takes_no_step() -> None:
@@ -123,10 +124,10 @@ def test_an_agent_that_knows_nothing_fails_without_a_crash() -> None:
 def test_an_attempt_that_takes_too_long_is_closed_and_its_edge_priced_up() -> None:
     # A policy that sees no goal and always walks left never toggles the lamp.
     agent = trained()
-    outputs = agent.policy.network.outputs
+    outputs = agent.policy.network.head.outputs
     bias = jnp.array([100.0, 0, 0, 0, 0, 0])
     stubborn = eqx.tree_at(
-        lambda a: (a.policy.network.outputs.weight, a.policy.network.outputs.bias),
+        lambda a: (a.policy.network.head.outputs.weight, a.policy.network.head.outputs.bias),
         agent,
         (jnp.zeros_like(outputs.weight), bias),
     )
@@ -134,7 +135,7 @@ def test_an_attempt_that_takes_too_long_is_closed_and_its_edge_priced_up() -> No
     toggle = int(agent.memory.index(GAME.space, jnp.array(TOGGLE)))
     before = one.agent.edges(np.array([[0.0, 0.0]], np.float32), STRICT)[1][0, toggle]
     walked = one.walk(2 * STRICT.attempt_steps + 1, 0)
-    assert walked.attempts == [Attempt(0, (0.0, 0.0), toggle, False, STRICT.attempt_steps)] * 2
+    assert walked.attempts == [Attempt(0, (0.0, 0.0), TOGGLE, False, STRICT.attempt_steps)] * 2
     route = one.routes[0]
     assert route is not None
     node = route.node(np.zeros(2))
@@ -148,13 +149,13 @@ def test_causes_of_failure() -> None:
         success=np.array([True, False, False, False, False, False]),
         steps=np.full(6, 50),
         attempts=[
-            Attempt(0, (0.0, 0.0), up, False, 50),  # succeeded in the end: no cause at all
-            Attempt(1, (0.0, 0.0), toggle, False, 10),  # possible, and a fifth of the budget
-            Attempt(2, (0.0, 0.0), up, False, 12),  # impossible: the lamp is off
-            Attempt(3, (0.0, 0.0), up, False, 9),  # impossible, but that was not much
-            Attempt(4, (0.0, 0.0), toggle, True, 40),  # no failed attempt
-            Attempt(5, (0.0, 1.0), up, False, 6),  # possible, and more than what was not
-            Attempt(5, (3.0, 1.0), up, False, 5),
+            Attempt(0, (0.0, 0.0), COUNT_UP, False, 50),  # succeeded in the end: no cause at all
+            Attempt(1, (0.0, 0.0), TOGGLE, False, 10),  # possible, and a fifth of the budget
+            Attempt(2, (0.0, 0.0), COUNT_UP, False, 12),  # impossible: the lamp is off
+            Attempt(3, (0.0, 0.0), COUNT_UP, False, 9),  # impossible, but that was not much
+            Attempt(4, (0.0, 0.0), TOGGLE, True, 40),  # no failed attempt
+            Attempt(5, (0.0, 1.0), COUNT_UP, False, 6),  # possible, and more than what was not
+            Attempt(5, (3.0, 1.0), COUNT_UP, False, 5),
         ],
     )
     assert causes_of_failure(trained(), walked, 50) == {"navigation": 2, "edge detector wrong": 1, "out of steps": 2}

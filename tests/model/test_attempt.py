@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saplan.model.attempt import Lanes, Steps, advance, begin, draw_handover, roll_out, usable
+from saplan.model.attempt import Lanes, Steps, advance, begin, by_first_change, draw_handover, fresh_maps, roll_out, usable
 
 from .probe import COUNT_UP, GAME, LEFT, PRESS, SMALL, TOGGLE, Corridor, stacked, standing
 
@@ -30,10 +30,11 @@ def once(
         clock=twice(clock),
         age=twice(age),
         handover=twice(handover),
+        trail=twice(jnp.zeros(4, jnp.uint32)),
     )
     following, steps = advance(
         game, rules, jax.random.key(0), lanes, stacked(FRESH, FRESH),
-        lambda key, words, lanes: twice(action), lambda key, rho: twice(jnp.array(NEXT_WISH)),
+        lambda key, words, lanes: twice(action), lambda key, rho: twice(jnp.array(NEXT_WISH)), by_first_change(game.space),
     )  # fmt: skip
     return jax.tree.map(lambda x: x[0], following), jax.tree.map(lambda x: x[0], steps)
 
@@ -164,7 +165,7 @@ def test_the_papers_games_are_played_by_one_policy_alone() -> None:
 
 
 def test_everybody_begins_by_exploring() -> None:
-    lanes = begin(GAME, replace(RULES, lanes=6), jax.random.key(0))
+    lanes = begin(GAME, replace(RULES, lanes=6), jax.random.key(0), 2)
     assert lanes.explores.all()
     assert not lanes.clock.any()
     assert not lanes.age.any()
@@ -176,8 +177,9 @@ def test_a_rollout_keeps_its_books() -> None:
     rules = replace(RULES, lanes=16, rollout=200, restart=0.5)
     draw = lambda key, words, lanes: jax.random.randint(key, (16,), 0, 3)  # noqa: E731
     wish = lambda key, rho: jnp.array([COUNT_UP, TOGGLE])[jax.random.randint(key, (16,), 0, 2)]  # noqa: E731
-    start = begin(GAME, rules, jax.random.key(1))
-    last, steps = jax.jit(lambda lanes: roll_out(GAME, rules, jax.random.key(2), lanes, draw, wish))(start)
+    start = begin(GAME, rules, jax.random.key(1), 2)
+    fresh, judge = fresh_maps(GAME, jax.random.key(3), 16), by_first_change(GAME.space)
+    last, steps = jax.jit(lambda lanes: roll_out(GAME, rules, jax.random.key(2), lanes, fresh, draw, wish, judge))(start)
     record = jax.tree.map(np.asarray, steps)
     age, met = np.zeros(16, int), set()
     for t in range(200):

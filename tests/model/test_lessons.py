@@ -11,9 +11,11 @@ import pytest
 from jaxtyping import Array
 
 from saplan.model.attempt import Lanes, Steps
+from saplan.model.coding import Algebraic
 from saplan.model.execution import Lessons, lessons, policy_loss
 from saplan.model.policy import Policy
 from saplan.model.settings import Settings
+from saplan.model.trail import empty_trail
 
 from .opinions import memory_of, steps_of
 from .probe import COUNT_UP, GAME, SMALL, TOGGLE, stacked, standing
@@ -29,10 +31,10 @@ THOUGHT = 0.25
 
 def indifferent() -> Policy:
     """A policy whose outputs are their bias."""
-    network = Policy.init(jax.random.key(0), GAME, 4).network
+    network = Policy.init(jax.random.key(0), GAME, Algebraic(GAME.space), 4).network
     bias = jnp.concatenate([jnp.full(3, LOGIT), jnp.full(3, THOUGHT)])
-    where = lambda n: (n.outputs.weight, n.outputs.bias)  # noqa: E731
-    return Policy(eqx.tree_at(where, network, (jnp.zeros_like(network.outputs.weight), bias)))
+    where = lambda n: (n.head.outputs.weight, n.head.outputs.bias)  # noqa: E731
+    return Policy(eqx.tree_at(where, network, (jnp.zeros_like(network.head.outputs.weight), bias)))
 
 
 # Three steps of two lanes. The first explores and counts up at its third step. The second executes TOGGLE: its game is
@@ -53,7 +55,7 @@ def teach(settings: Settings, steps: Steps, reward: Array) -> Lessons:
     states = stacked(standing(0, 1, 1), standing(2, 1, 0))
     zero = jnp.zeros(2, jnp.int32)
     rho = jax.vmap(GAME.attributes)(states)
-    lanes = Lanes(states, rho, jnp.ones(2, bool), jnp.zeros((2, 2)), zero, zero, zero)
+    lanes = Lanes(states, rho, jnp.ones(2, bool), jnp.zeros((2, 2)), zero, zero, zero, empty_trail(2, 4))
     return lessons(GAME, settings, indifferent(), MEMORY, steps, lanes, reward)
 
 
@@ -137,6 +139,7 @@ def test_the_loss_by_hand() -> None:
         words=jnp.ones((2, 2), jnp.int16),
         rho=jnp.array([(0.0, 1.0), (1.0, 0.0)]),
         action=jnp.array([0, 2]),
+        wish=None,
         execution=target,
         execution_weight=weight,
         exploration=jnp.array([0.75, 100.0]),
@@ -144,5 +147,5 @@ def test_the_loss_by_hand() -> None:
     )
     entropy = lambda y: -(y * np.log(VALUE) + (1 - y) * np.log1p(-VALUE))  # noqa: E731
     expected = (entropy(1.0) + entropy(0.5) + entropy(0.25)) / 2 + 0.5 * 0.5 * (0.75 - THOUGHT) ** 2
-    loss = jax.jit(lambda batch: policy_loss(indifferent(), GAME.space, MEMORY, batch))
+    loss = jax.jit(lambda batch: policy_loss(indifferent(), MEMORY.delta, MEMORY.size, batch))
     assert float(loss(batch)) == pytest.approx(expected, rel=1e-5)

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saplan.model.agent import FAITHFUL, IMPROVED, choose_actions
+from saplan.model.trail import empty_trail
+from saplan.model.walk import FAITHFUL, IMPROVED, choose_actions
 from saplan.planning import Outcome
 
 from .probe import (
@@ -69,9 +70,11 @@ def test_the_expected_steps_are_those_of_the_way() -> None:
 def test_the_right_policy_is_found(change: tuple[float, float], towards: int, place_of: int) -> None:
     states = stacked(*(standing(place, 1, 1) for place in range(GAME.length) for _ in range(50)))
     count = 50 * GAME.length
-    wishes, clocks = jnp.full(count, entry(change)), jnp.zeros(count, jnp.int32)
-    actions = np.asarray(choose_actions(trained(), jax.random.key(0), states, wishes, clocks)).reshape(-1, 50)
-    for place, chosen in enumerate(actions):
+    agent, wishes, label = trained(), jnp.tile(jnp.array(change), (count, 1)), jnp.zeros(count, jnp.int32)
+    actions, _ = choose_actions(
+        agent.policy, GAME, agent.settings, jax.random.key(0), states, wishes, label, empty_trail(count, 1)
+    )
+    for place, chosen in enumerate(np.asarray(actions).reshape(-1, 50)):
         assert np.mean(chosen == (PRESS if place == place_of else towards)) > 0.95, f"at {place}"
 
 

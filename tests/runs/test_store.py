@@ -168,7 +168,7 @@ def test_arrays_that_are_vouched_for_are_loaded(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", [".memory.delta", ".policy.network.table", ".detector.network.outputs.bias"])
+@pytest.mark.parametrize("name", [".memory.delta", ".policy.network.table", ".detector.network.head.outputs.bias"])
 def test_numbers_that_are_none(copy: Path, name: str, value: float) -> None:
     rewrite(copy, lambda arrays: arrays[name].__setitem__(-1, value))
     line = refused(copy)

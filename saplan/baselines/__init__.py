@@ -1,0 +1,1 @@
+"""The opponents: a planner without algebra, reinforcement learning with a curriculum, and an oracle."""

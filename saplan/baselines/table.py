@@ -1,0 +1,157 @@
+"""The unstructured planner's memory: a graph of attribute sets, in a hash table of fixed size on the device.
+
+Nodes are found by hashing ρ, with a few probes; every node has room for some out-edges, which point at nodes. A batch is
+taken in at once: who wants the same free place, and is not the same node, is told apart by a maximum, and the loser
+looks further. What finds no room is counted.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
+
+from saplan.algebra import Rho
+
+PROBES = 16
+"""Places that a node may stand in, from the one its hash names."""
+NONE = -1
+
+
+class Table(eqx.Module):
+    """c_explore and c_π over pairs (ρ_i, ρ_j)."""
+
+    tag: UInt32[Array, "N"]
+    """Fingerprint of the node in each place; 0 where there is none."""
+    rho: Float[Array, "N K"]
+    edge: Int32[Array, "N D"]
+    """One more than the node that each out-edge leads to; 0 where there is none."""
+    explored: Int32[Array, "N D"]
+    """How often each change was seen, whoever made it."""
+    tried: Float[Array, "N D"]
+    won: Float[Array, "N D"]
+    """Execution attempts and successes, both decaying."""
+    overflow: Int32[Array, ""]
+    """Changes that found no room."""
+
+    @property
+    def nodes(self) -> Int32[Array, ""]:
+        """Attribute sets that have been seen."""
+        return jnp.sum(self.tag > 0, dtype=jnp.int32)
+
+    @property
+    def pairs(self) -> Int32[Array, ""]:
+        """Pairs that have been seen."""
+        return jnp.sum(self.edge > 0, dtype=jnp.int32)
+
+    def find(self, rho: Rho) -> Int32[Array, "n"]:
+        """The places of nodes, NONE where there is none."""
+        home, tag = fingerprint(rho)
+        place = (home[:, None] + jnp.arange(PROBES)) % len(self.tag)
+        match = self.tag[place] == tag[:, None]
+        return jnp.where(jnp.any(match, axis=1), jnp.take_along_axis(place, _first(match), 1)[:, 0], NONE)
+
+    def column(self, node: Int[Array, "n"], target: Int[Array, "n"]) -> Int[Array, "n"]:
+        """Which out-edge of a node leads to a target, NONE where none does."""
+        match = (self.edge[node] == target[:, None] + 1) & (node >= 0)[:, None] & (target >= 0)[:, None]
+        return jnp.where(jnp.any(match, axis=1), _first(match)[:, 0], NONE)
+
+    def targets(self, node: Int[Array, "n"]) -> tuple[Float[Array, "n D K"], Bool[Array, "n D"]]:
+        """ρ at the ends of all out-edges, and which of them there are."""
+        edge = self.edge[node]
+        return self.rho[edge - 1], (edge > 0) & (node >= 0)[:, None]
+
+
+def _first(match: Bool[Array, "n m"]) -> Int[Array, "n 1"]:
+    return jnp.argmax(match, axis=1)[:, None]
+
+
+def empty_table(nodes: int, degree: int, attributes: int) -> Table:
+    """Nothing seen yet."""
+    pairs = (nodes, degree)
+    return Table(
+        tag=jnp.zeros(nodes, jnp.uint32),
+        rho=jnp.zeros((nodes, attributes)),
+        edge=jnp.zeros(pairs, jnp.int32),
+        explored=jnp.zeros(pairs, jnp.int32),
+        tried=jnp.zeros(pairs),
+        won=jnp.zeros(pairs),
+        overflow=jnp.zeros((), jnp.int32),
+    )
+
+
+def fingerprint(rho: Rho) -> tuple[Int32[Array, "n"], UInt32[Array, "n"]]:
+    """The home of ρ, a number from 0 up, and its tag, never 0. Together they tell a million nodes apart."""
+    home = jnp.zeros(rho.shape[:-1], jnp.uint32)
+    tag = jnp.full(rho.shape[:-1], 0x2545F491, jnp.uint32)
+    for part in jnp.moveaxis(rho.astype(jnp.int32).astype(jnp.uint32), -1, 0):
+        home = (home ^ part) * jnp.uint32(0x9E3779B1)
+        home = home ^ (home >> 15)
+        tag = (tag + part) * jnp.uint32(0x85EBCA6B)
+        tag = tag ^ (tag >> 13)
+    return (home >> 1).astype(jnp.int32), tag | jnp.uint32(1)
+
+
+def admit(table: Table, rho: Rho, keep: Bool[Array, "n"]) -> tuple[Table, Int32[Array, "n"]]:
+    """Gives the marked ρ places; returns them too, NONE where there was no room."""
+    size, (home, tag) = len(table.tag), fingerprint(rho)
+
+    def probe(carry: tuple[Array, Array], step: Array) -> tuple[tuple[Array, Array], None]:
+        tags, place = carry
+        here = (home + step) % size
+        seeks = keep & (place < 0)
+        tags = tags.at[jnp.where(seeks & (tags[here] == 0), here, size)].max(tag, mode="drop")
+        return (tags, jnp.where(seeks & (tags[here] == tag), here, place)), None
+
+    start = (table.tag, jnp.full(len(rho), NONE, jnp.int32))
+    (tags, place), _ = jax.lax.scan(probe, start, jnp.arange(PROBES, dtype=jnp.int32))
+    rows = jnp.where(place >= 0, place, size)
+    table = eqx.tree_at(lambda t: (t.tag, t.rho), table, (tags, table.rho.at[rows].set(rho, mode="drop")))
+    return table, place
+
+
+def link(
+    table: Table, node: Int32[Array, "n"], target: Int32[Array, "n"], keep: Bool[Array, "n"]
+) -> tuple[Table, Int32[Array, "n"]]:
+    """Gives the marked pairs of nodes an edge each; returns its column too, NONE where there was no room."""
+    size, degree = table.edge.shape
+    keep = keep & (node >= 0) & (target >= 0)
+
+    def probe(carry: tuple[Array, Array], column: Array) -> tuple[tuple[Array, Array], None]:
+        edge, found = carry
+        seeks = keep & (found < 0)
+        free = seeks & (edge[node, column] == 0)
+        edge = edge.at[jnp.where(free, node, size), column].max(target + 1, mode="drop")
+        return (edge, jnp.where(seeks & (edge[node, column] == target + 1), column, found)), None
+
+    start = (table.edge, jnp.full(len(node), NONE, jnp.int32))
+    (edge, found), _ = jax.lax.scan(probe, start, jnp.arange(degree, dtype=jnp.int32))
+    return eqx.tree_at(lambda t: t.edge, table, edge), found
+
+
+def count_changes(table: Table, before: Rho, after: Rho, changed: Bool[Array, "n"]) -> Table:
+    """Takes in the changes of a rollout."""
+    table, node = admit(table, before, changed)
+    table, target = admit(table, after, changed)
+    table, column = link(table, node, target, changed)
+    kept = changed & (column >= 0)
+    rows = jnp.where(kept, node, len(table.tag))
+    lost = jnp.sum(changed & ~kept, dtype=jnp.int32)
+    return eqx.tree_at(
+        lambda t: (t.explored, t.overflow),
+        table,
+        (table.explored.at[rows, column].add(1, mode="drop"), table.overflow + lost),
+    )
+
+
+def count_attempts(
+    table: Table, before: Rho, target: Rho, tried: Bool[Array, "n"], success: Bool[Array, "n"], decay: Array
+) -> Table:
+    """Takes in execution attempts; what was known before fades by `decay`."""
+    node = table.find(before)
+    column = table.column(node, table.find(target))
+    rows = jnp.where(tried & (column >= 0), node, len(table.tag))
+    add = lambda counts, what: counts.at[rows, column].add(what.astype(jnp.float32), mode="drop")  # noqa: E731
+    fade = lambda counts: jax.lax.cond(decay < 1, lambda c: c * decay, lambda c: c, counts)  # noqa: E731
+    return eqx.tree_at(
+        lambda t: (t.tried, t.won), table, (add(fade(table.tried), tried), add(fade(table.won), success))
+    )

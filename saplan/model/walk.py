@@ -1,0 +1,295 @@
+"""Tasks being carried out side by side: steps and attempts are booked here, what to do next is the method's to say."""
+
+import abc
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from saplan.games import Game
+from saplan.goals import Goal
+from saplan.model.policy import Policy, execution_preference
+from saplan.model.settings import Settings
+from saplan.model.trail import Trail, empty_trail, extend
+from saplan.planning import Route
+from saplan.planning.graph import NO_NODE
+
+TRAIL = 80
+"""Steps that are remembered, so that a circle is noticed; a change of ρ makes a new start."""
+GROUP = 64
+"""Tasks whose searches share a graph: enough to fill batches, few enough to fit in memory."""
+
+
+@dataclass(frozen=True)
+class Planning:
+    """How plans are priced and bounded."""
+
+    time_weight: float = 0.03
+    """Price of one expected step, in nats of success probability (paper: 0, the likeliest path however long)."""
+    calibrated: bool = True
+    """Whether edges are priced by the calibrated head of the detector (paper: it has but one)."""
+    critic: float = 0.3
+    """Among first edges whose paths cost at most this much more than the best, the policy's own value of the present
+    state decides: it sees where things lie, the edge detector does not (paper: 0)."""
+    floor: float = 0.1
+    """Edges that succeed less often are cut."""
+    penalty: float = 2.0
+    """What an edge that failed from this very ρ costs more, in nats."""
+    attempt_steps: int = 40
+    """Steps after which an attempt has failed and the agent plans anew."""
+    temperature: float | None = 0.02
+    """Sharpness of the execution policy in use; None for that of its training, which has to try things out."""
+    max_nodes: int = 100_000
+    max_seconds: float = 10.0
+
+
+IMPROVED = Planning()
+FAITHFUL = Planning(time_weight=0.0, calibrated=False, critic=0.0, temperature=None)
+"""The paper's way to plan: the likeliest path by the one probability its detector gives."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try at one change while carrying out a task."""
+
+    task: int
+    rho: tuple[float, ...]
+    delta: tuple[float, ...]
+    success: bool
+    steps: int
+
+
+@dataclass
+class Walk:
+    """How the tasks of an evaluation went."""
+
+    success: Bool[np.ndarray, "tasks"]
+    steps: Int[np.ndarray, "tasks"]
+    """Steps until success, or the whole budget."""
+    attempts: list[Attempt] = field(default_factory=list)
+
+
+class Walker(abc.ABC):
+    """Tasks being carried out side by side."""
+
+    def __init__(self, game: Game[Any], state: Any, goals: Goal, seen: Game[Any] | None = None) -> None:
+        """Everybody at the start. `seen` is the game as the agent perceives it, if its ρ is not the true one."""
+        self.game, self.seen, self.state = game, seen or game, state
+        self.low, self.high = np.asarray(goals.low), np.asarray(goals.high)
+        true, seen_rho = attributes_of(self.game, self.seen, state)
+        self.rho = np.asarray(seen_rho)
+        """ρ of every task as the agent perceives it."""
+        self.delta = np.zeros_like(self.rho)
+        """The change that every task is trying to make."""
+        self.clock = np.zeros(len(self.rho), np.int32)
+        self.moved = np.ones(len(self.rho), bool)
+        """Where the last step changed ρ, and before the first step everywhere."""
+        self.done = self._reached(np.asarray(true))
+        self.walked = Walk(self.done, np.zeros(len(self.rho), int))
+
+    @abc.abstractmethod
+    def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
+        """Chooses what these tasks try next: their last attempt has ended."""
+
+    @abc.abstractmethod
+    def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
+        """An action for every task."""
+
+    @abc.abstractmethod
+    def late(self) -> Bool[np.ndarray, "tasks"]:
+        """Whose attempt has lasted too long."""
+
+    def ended(self, task: int, success: bool) -> None:
+        """Takes note that an attempt has ended."""
+
+    def walk(self, budget: int, seed: int) -> Walk:
+        """Steps until all goals are reached or the budget is spent."""
+        for _ in self.moves(budget, seed):
+            pass
+        return self.walked
+
+    def moves(self, budget: int, seed: int) -> Iterator[Bool[np.ndarray, "tasks"]]:
+        """The same, one step at a time: says where an attempt has just ended."""
+        self.walked.steps[:] = np.where(self.done, 0, budget)
+        for time, key in enumerate(jax.random.split(jax.random.key(seed), budget)):
+            if self.done.all():
+                break
+            late = ~self.done & self.late()
+            for k in np.flatnonzero(late):
+                self.ended(int(k), False)
+            self.clock[late] = 0
+            self.decide(np.flatnonzero(~self.done & (self.moved | late)))
+            reached = self._step(key) & ~self.done
+            self.walked.steps[reached] = time + 1
+            self.done |= reached
+            yield self.moved | late
+
+    def _reached(self, rho: Float[np.ndarray, "tasks K"]) -> Bool[np.ndarray, "tasks"]:
+        return np.all((rho >= self.low) & (rho <= self.high), axis=1)
+
+    def _step(self, key: PRNGKeyArray) -> Bool[np.ndarray, "tasks"]:
+        """One action everywhere; says where the goal holds. A change of ρ ends an attempt."""
+        act_key, step_key = jax.random.split(key)
+        action = self.act(act_key)
+        self.state, *seen = advance(self.game, self.seen, step_key, self.state, action, jnp.asarray(self.delta))
+        true, after, hit = (np.asarray(x) for x in seen)
+        self.clock += 1
+        self.moved = np.any(after != self.rho, axis=1)
+        for k in np.flatnonzero(self.moved & ~self.done):
+            self.ended(int(k), bool(hit[k]))
+        self.clock[self.moved] = 0
+        self.rho = after
+        return self._reached(true)
+
+
+@eqx.filter_jit
+def attributes_of(game: Game[Any], seen: Game[Any], state: Any) -> tuple[Float[Array, "n K"], Float[Array, "n K"]]:
+    """ρ of every state, the true one and the perceived one."""
+    return jax.vmap(game.attributes)(state), jax.vmap(seen.attributes)(state)
+
+
+@eqx.filter_jit
+def advance(
+    game: Game[Any],
+    seen: Game[Any],
+    key: PRNGKeyArray,
+    state: Any,
+    action: Int[Array, "n"],
+    wished: Float[Array, "n K"],
+) -> tuple[Any, Float[Array, "n K"], Float[Array, "n K"], Bool[Array, "n"]]:
+    """One step of every task: the new states, their true and perceived ρ, and whether the wished change was made."""
+    following = jax.vmap(game.step)(jax.random.split(key, action.shape[0]), state, action)
+    before, after = jax.vmap(seen.attributes)(state), jax.vmap(seen.attributes)(following)
+    hit = seen.space.same_change(seen.space.difference(after, before), wished)
+    return following, jax.vmap(game.attributes)(following), after, hit
+
+
+class Planner(Protocol):
+    """What an agent must offer so that its plans can be walked."""
+
+    policy: Policy
+    settings: Settings
+
+    @property
+    def game(self) -> Game[Any]:
+        """The game as it is."""
+
+    @property
+    def seen(self) -> Game[Any]:
+        """The game as the agent perceives it."""
+
+    def routes(self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning) -> list[Route]:
+        """Searches from several ρ to a goal each."""
+
+    def first_costs(self, state: Any, planning: Planning) -> Float[np.ndarray, "n C"] | None:
+        """What every first transition costs by what is seen of the present states; None if that is not asked."""
+
+    def known(self, rho: Float[np.ndarray, "K"]) -> Float[np.ndarray, "C"]:
+        """One for every transition that might be tried from ρ, zero for the others."""
+
+    def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+        """The change that a transition means at ρ."""
+
+    def wish(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "W"]:
+        """What the policy is told to bring it about."""
+
+
+class PlanWalker(Walker):
+    """Walks along plans: a transition at a time, replanning by look-up, pricing up what failed."""
+
+    def __init__(self, agent: Planner, state: Any, goals: Goal, planning: Planning) -> None:
+        """Nothing planned yet."""
+        super().__init__(agent.game, state, goals, agent.seen)
+        self.agent, self.planning = agent, planning
+        self.settings = replace(agent.settings, temperature=planning.temperature or agent.settings.temperature)
+        tasks = len(self.rho)
+        self.routes: list[Route | None] = [None] * tasks
+        self.transition = np.zeros(tasks, np.int32)
+        self.wish = np.zeros((tasks, agent.policy.coding.wish_size), np.float32)
+        self.trail = empty_trail(tasks, TRAIL)
+        self.random = np.random.default_rng(0)
+
+    def late(self) -> Bool[np.ndarray, "tasks"]:
+        return self.clock >= self.planning.attempt_steps
+
+    def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
+        agent, wish, label = self.agent, jnp.asarray(self.wish), jnp.asarray(self.transition)
+        trail = jnp.where(jnp.asarray(self.moved)[:, None], 0, self.trail)
+        action, self.trail = choose_actions(
+            agent.policy, agent.seen, self.settings, key, self.state, wish, label, trail
+        )
+        return action
+
+    def ended(self, task: int, success: bool) -> None:
+        """Books the attempt, and prices up the edge if it failed."""
+        rho, delta = self.rho[task], self.delta[task]
+        attempt = Attempt(task, tuple(map(float, rho)), tuple(map(float, delta)), success, int(self.clock[task]))
+        self.walked.attempts.append(attempt)
+        route = self.routes[task]
+        if not success and route is not None:
+            route.penalise(rho, int(self.transition[task]), self.planning.penalty)
+
+    def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
+        """Chooses the next transition of these tasks, searching anew only where a route does not know ρ."""
+        lost = [k for k in tasks if (route := self.routes[k]) is None or route.node(self.rho[k]) == NO_NODE]
+        for start in range(0, len(lost), GROUP):
+            group = np.array(lost[start : start + GROUP])
+            goals = Goal(self.low[group], self.high[group])
+            for k, route in zip(group, self.agent.routes(self.rho[group], goals, self.planning), strict=True):
+                self.routes[k] = route
+        first = self.agent.first_costs(self.state, self.planning) if len(tasks) else None
+        for k in tasks:
+            choice = self._choose(self.routes[k], self.rho[k], None if first is None else first[k])
+            self.transition[k] = choice
+            self.delta[k] = self.agent.change(self.rho[k], choice)
+            self.wish[k] = self.agent.wish(self.rho[k], choice)
+
+    def _choose(self, route: Route | None, rho: Float[np.ndarray, "K"], first: Float[np.ndarray, "C"] | None) -> int:
+        assert route is not None
+        node = route.node(rho)
+        if node == NO_NODE:  # the search was spent before it began, or the goal seems to hold and does not
+            return self._draw(self.agent.known(rho))
+        cost = route.field.graph.cost[node]
+        options = route.options(node)
+        best = options.min()
+        if np.isfinite(best):
+            if first is None:
+                return int(np.argmin(options))
+            # Only what leads nearer to the goal: else the present, seen as it is, would always look worse than the
+            # average future, and the agent would put off what it has to do.
+            remaining = route.field.remaining
+            nearer = remaining[np.maximum(route.field.graph.ends[node], 0)] < remaining[node]
+            close = (options <= best + self.planning.critic) & nearer
+            return int(np.argmin(np.where(close, options - np.where(close, cost, 0) + first, np.inf)))
+        # No known way leads there. Any change that can be made may open one: on ℝ the next draw differs.
+        weights = np.exp(-cost)
+        return self._draw(weights if weights.sum() > 0 else self.agent.known(rho))
+
+    def _draw(self, weights: Float[np.ndarray, "C"]) -> int:
+        """One of the transitions, all alike where nothing is known of any."""
+        weights = weights if weights.sum() > 0 else np.ones(len(weights))
+        return int(self.random.choice(len(weights), p=weights / weights.sum()))
+
+
+@eqx.filter_jit
+def choose_actions(
+    policy: Policy,
+    game: Game[Any],
+    settings: Settings,
+    key: PRNGKeyArray,
+    state: Any,
+    wish: Float[Array, "n W"],
+    label: Int[Array, "n"],
+    trail: Trail,
+) -> tuple[Int[Array, "n"], Trail]:
+    """One action per state towards its wish, drawn from the execution policy, and the trail with it."""
+    words = jax.vmap(game.observe)(state)
+    trunk = policy.trunk(words, jax.vmap(game.attributes)(state))
+    preference = execution_preference(policy, settings, words, trunk, wish, label, trail)
+    action = jax.random.categorical(key, preference, axis=-1)
+    return action, extend(trail, words, label, action)

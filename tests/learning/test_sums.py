@@ -1,0 +1,55 @@
+"""`sum_over` is a sum: its value and gradient are those of writing it out."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saplan.learning.sums import sum_over
+
+
+def loss(learnt, given, item):
+    weight, bias = learnt
+    slope, target = item
+    return jnp.mean((jnp.tanh(given @ weight * slope + bias) - target) ** 2)
+
+
+def written_out(learnt, given, items, count: int):
+    return sum((loss(learnt, given, tuple(x[k] for x in items)) for k in range(count)), jnp.zeros(()))
+
+
+@pytest.fixture
+def case():
+    keys = jax.random.split(jax.random.key(0), 5)
+    learnt = (jax.random.normal(keys[0], (4,)), jax.random.normal(keys[1], ()))
+    items = (jax.random.normal(keys[2], (6,)), jax.random.normal(keys[3], (6, 8)))
+    return learnt, jax.random.normal(keys[4], (8, 4)), items
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 6])
+def test_value_and_gradient_are_those_of_the_sum(case, count: int) -> None:
+    learnt, given, items = case
+    value, gradient = jax.jit(jax.value_and_grad(lambda x, n: 3 * sum_over(loss, x, given, items, n)))(learnt, count)
+    expected, slopes = jax.value_and_grad(lambda x: 3 * written_out(x, given, items, count))(learnt)
+    np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6)
+    for one, other in zip(gradient, slopes, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_items_beyond_the_count_do_not_matter(case) -> None:
+    learnt, given, (slopes, targets) = case
+    spoilt = (slopes.at[3:].set(jnp.nan), targets)
+    value, gradient = jax.value_and_grad(lambda x: sum_over(loss, x, given, spoilt, jnp.int32(3)))(learnt)
+    assert np.isfinite(value) and all(np.isfinite(g).all() for g in gradient)
+
+
+def test_several_at_once_are_each_by_itself(case) -> None:
+    learnt, given, items = case
+    many = jax.tree.map(lambda x: jnp.stack([x, 2 * x, -x]), learnt)
+    counts = jnp.array([2, 6, 0])
+    run = jax.grad(lambda x, n: sum_over(loss, x, given, items, n))
+    together = jax.vmap(run)(many, counts)
+    for k, count in enumerate(counts.tolist()):
+        alone = run(jax.tree.map(lambda x: x[k], many), jnp.int32(count))
+        for one, other in zip(together, alone, strict=True):
+            np.testing.assert_allclose(one[k], other, rtol=1e-5, atol=1e-7)

@@ -1,0 +1,49 @@
+"""The trail: repetitions are counted, other sights are not, and who walks in circles gets out."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from saplan.model.trail import empty_trail, extend, marks, repeats
+from saplan.model.walk import choose_actions
+
+from .probe import GAME, LEFT, PRESS, RIGHT, TOGGLE, stacked, standing, trained
+
+HERE, THERE = jnp.array([[1, 2, 3]], jnp.int16), jnp.array([[3, 2, 1]], jnp.int16)
+
+
+def test_what_was_done_here_is_counted_here_alone() -> None:
+    trail = empty_trail(1, 8)
+    for action in (2, 2, 0):
+        trail = extend(trail, HERE, 5, jnp.array([action]))
+    assert repeats(trail, HERE, 5, 4).tolist() == [[1, 0, 2, 0]]
+    assert repeats(trail, THERE, 5, 4).tolist() == [[0, 0, 0, 0]], "the same words in other slots are another sight"
+    assert repeats(trail, HERE, 6, 4).tolist() == [[0, 0, 0, 0]], "another wish is another matter"
+
+
+def test_the_oldest_is_forgotten() -> None:
+    trail = empty_trail(1, 2)
+    for action in (0, 1, 1):
+        trail = extend(trail, HERE, 0, jnp.array([action]))
+    assert repeats(trail, HERE, 0, 3).tolist() == [[0, 2, 0]]
+
+
+def test_fingerprints_do_not_collide_in_practice() -> None:
+    words = jnp.array([(a, b, c) for a in range(20) for b in range(20) for c in range(20)], jnp.int16)
+    seen = np.asarray(marks(words, 0, jnp.arange(5)[None]))
+    assert len(np.unique(seen)) > 0.999 * seen.size
+    assert (seen != 0).all()
+
+
+def test_a_circle_is_left() -> None:
+    # The state stands still: three times the same sight. A sharp policy would do the same thing three times.
+    agent = trained()
+    settings = replace(agent.settings, repeat_cost=100.0)
+    state, wish, label, trail = stacked(standing(2, 1, 1)), jnp.array([TOGGLE]), jnp.zeros(1, int), empty_trail(1, 8)
+    taken = set()
+    for key in jax.random.split(jax.random.key(0), 3):
+        action, trail = choose_actions(agent.policy, GAME, settings, key, state, wish, label, trail)
+        taken.add(int(action[0]))
+    assert taken == {LEFT, RIGHT, PRESS}
