@@ -112,13 +112,15 @@ class Train(Generic[Rules, Numbers]):
 
     game: Rules
     settings: Numbers
+    method: str = "structured"
+    """structured, unstructured or curriculum; each has settings of its own."""
     steps: int | None = None
     """Environment steps, all of them counted; by default a tenth of the paper's on switches and
     exchange, and 25 M on mining."""
     seed: int = 0
     """Seed of everything random."""
     out: Path | None = None
-    """The run directory; by default runs/GAME-SEED."""
+    """The run directory; by default runs/GAME-SEED, with the method's name where it is another."""
     looks: int = 5
     """How often to try held-back tasks on the way."""
 
@@ -127,23 +129,26 @@ def train(arguments: list[str]) -> None:
     """`saplan train GAME`."""
     name, rest = take_game("train", arguments)
     faithful = "--paper" in rest
+    rest = [word for word in rest if word != "--paper"]
 
+    from saplan.baselines.methods import find_method
     from saplan.experiments.train import Shower
     from saplan.experiments.train import train as train_agent
     from saplan.games import GAMES
-    from saplan.model.settings import Settings, settings_for
 
-    game = GAMES[name]()
-    default = Train(game=game, settings=settings_for(game, faithful))
-    options = read(
-        Train, f"train {name}", [word for word in rest if word != "--paper"], (GAMES[name], Settings), default
-    )
+    game, method = GAMES[name](), find_method(value_of("--method", rest, "structured"))
+    default = Train(game=game, settings=method.settings_for(game, faithful), method=method.name)
+    options = read(Train, f"train {name}", rest, (GAMES[name], method.settings), default)
     check_number("--seed", options.seed)
     check_number("--looks", options.looks)
-    out = options.out or Path("runs") / f"{name}-{options.seed}"
+    title = name if method.name == "structured" else f"{name}-{method.name}"
+    out = options.out or Path("runs") / f"{title}-{options.seed}"
     shower = Shower()
     try:
-        train_agent(options.game, options.steps, options.seed, options.settings, out, options.looks, show=shower)
+        train_agent(
+            options.game, options.steps, options.seed, options.settings, out, options.looks,
+            show=shower, method=method.name,
+        )  # fmt: skip
     finally:
         shower.close()
     print(f"trained; the agent is in {out}: try `saplan evaluate {out}`")
@@ -159,6 +164,8 @@ class Evaluate:
     """Which tasks: the same for every agent."""
     budget: int = 150
     """Steps allowed per task."""
+    method: str | None = None
+    """Insist on a method; `oracle` needs a game and no run: it knows the rules and sees the map."""
     paper: bool = False
     """Plan as the paper does: the likeliest path by the one probability its detector gives."""
     json: bool = False
@@ -180,7 +187,7 @@ def evaluate(arguments: list[str]) -> None:
     from saplan.model.walk import FAITHFUL, IMPROVED
 
     planning = FAITHFUL if options.paper else IMPROVED
-    result = summarise(run, options.tasks, options.task_seed, options.budget, planning)
+    result = summarise(run, options.tasks, options.task_seed, options.budget, planning, options.method)
     print(json.dumps(result, indent=2, ensure_ascii=False) if options.json else evaluation_text(result))
 
 
@@ -194,6 +201,8 @@ class PlanOptions:
     """Which map."""
     budget: int = 150
     """Steps allowed."""
+    method: str | None = None
+    """Insist on a method; `oracle` needs a game and no run: it knows the rules and sees the map."""
     json: bool = False
     """Print JSON."""
 
@@ -208,9 +217,9 @@ def plan(arguments: list[str]) -> None:
     import json
 
     from saplan.envs.tell import narrate, tell_json
-    from saplan.runs.store import load
+    from saplan.runs.store import open_agent
 
-    agent = load(run)
+    agent = open_agent(run, options.method)[0]
     if options.json:
         print(json.dumps(tell_json(agent, options.goal, options.seed, options.budget), indent=2, ensure_ascii=False))
     else:
@@ -346,6 +355,16 @@ def take_game(command: str, arguments: list[str]) -> tuple[str, list[str]]:
     if arguments[0] not in GAMES:
         raise unknown_name("game", arguments[0], GAMES)
     return arguments[0], arguments[1:]
+
+
+def value_of(option: str, arguments: list[str], default: str) -> str:
+    """The value of an option that decides which other options there are."""
+    for k, word in enumerate(arguments):
+        if word.startswith(option + "="):
+            return word.partition("=")[2]
+        if word == option and k + 1 < len(arguments):
+            return arguments[k + 1]
+    return default
 
 
 def take_run(command: str, arguments: list[str]) -> tuple[str, list[str]]:

@@ -52,8 +52,8 @@ def test_train_leaves_metrics(run: Path) -> None:
     steps = [row["steps"] for row in rows]
     assert steps == sorted(set(steps))
     assert steps[-1] == 16384
-    assert {"steps_per_second", "success", "transitions", "overflow", "attempt_success"} <= set(rows[0])
-    assert rows[-1]["transitions"] >= 1
+    assert {"steps_per_second", "success", "known", "overflow", "attempt_success"} <= set(rows[0])
+    assert rows[-1]["known"] >= 1
     assert all(earlier["positives"] <= later["positives"] for earlier, later in itertools.pairwise(rows))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 from jaxtyping import PRNGKeyArray
@@ -18,6 +18,7 @@ from saplan.model.training import Report
 from saplan.model.walk import Planning, Walker
 
 
+@runtime_checkable
 class AnyAgent(Protocol):
     """What every agent can do, whatever its method."""
 

@@ -248,7 +248,8 @@ class GraphOracle(OracleWalker):
             nearer = remaining[np.maximum(route.field.graph.ends[node], 0)] < remaining[node]
             close = nearer & (options <= options.min() + SLACK)
             if close.any():
-                real = np.where(close, options - route.field.graph.cost[node] + steps[k], np.inf)
+                cost = np.where(close, route.field.graph.cost[node], 0.0)
+                real = np.where(close, options - cost + steps[k], np.inf)
                 self.set_out(int(k), int(np.argmin(real)), int(item[k, np.argmin(real)]))
 
 

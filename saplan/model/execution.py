@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, Int16, Int32
+from jaxtyping import Array, Bool, Float, Int, Int16, Int32, Shaped
 
 from saplan.games import Game
 from saplan.learning.networks import Head
@@ -84,7 +84,7 @@ def review(game: Game[Any], settings: Settings, policy: Policy, steps: Steps, la
     return Rollout(steps, following.reshape(*steps.action.shape, -1), policy, settings)
 
 
-def flat(x: Float[Array, "time lanes ..."]) -> Float[Array, "n ..."]:
+def flat(x: Shaped[Array, "time lanes ..."]) -> Shaped[Array, "n ..."]:
     """Steps of all lanes in one row."""
     return x.reshape(-1, *x.shape[2:])
 

@@ -3,7 +3,7 @@
 import abc
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -169,6 +169,7 @@ def advance(
     return following, jax.vmap(game.attributes)(following), after, hit
 
 
+@runtime_checkable
 class Planner(Protocol):
     """What an agent must offer so that its plans can be walked."""
 

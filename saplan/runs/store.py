@@ -12,14 +12,17 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from saplan.baselines.methods import AnyAgent, find_method
-from saplan.errors import InputError
+from saplan.baselines.methods import METHODS, AnyAgent, find_method
+from saplan.baselines.oracle import Oracle
+from saplan.errors import InputError, unknown_name
 from saplan.games import GAMES
 from saplan.runs.config import RunConfig, config_from_json, read_json, write_json
 
 ARRAYS = "agent.safetensors"
 MANIFEST = "manifest.json"
 FORMAT = "saplan agent 1"
+ORACLE = "oracle"
+"""The one method that is not trained."""
 SHIPPED = Path(__file__).parent.parent / "agents"
 """Small trained agents, one per game."""
 LARGEST = 256 * 2**20
@@ -86,6 +89,24 @@ def find_agent(run: str) -> Path:
     if not Path(run).is_dir():
         raise InputError(f"no run directory {run!r}, nor a game of that name (games: {', '.join(GAMES)})")
     return Path(run)
+
+
+def open_agent(run: str, method: str | None = None) -> tuple[AnyAgent, RunConfig | None, Any]:
+    """The agent that a person names, its configuration, and what its manifest says about its training.
+
+    `run` is a run directory or a game's name; `method` insists on a method, and "oracle" needs no run at all.
+    """
+    if method == ORACLE:
+        if run not in GAMES:
+            raise InputError(f"the oracle is not trained: name a game instead of a run (games: {', '.join(GAMES)})")
+        return Oracle(GAMES[run]()), None, None
+    if method is not None and method not in METHODS:
+        raise unknown_name("method", method, [*METHODS, ORACLE])
+    directory = find_agent(run)
+    agent, config = load_agent(directory)
+    if method not in (None, config.method):
+        raise InputError(f"{run} is a run of the method {config.method}, not of {method}")
+    return agent, config, read_json(directory / MANIFEST).get("about")
 
 
 def load(run: str | Path) -> AnyAgent:

@@ -52,4 +52,4 @@ def test_several_at_once_are_each_by_itself(case) -> None:
     for k, count in enumerate(counts.tolist()):
         alone = run(jax.tree.map(lambda x: x[k], many), jnp.int32(count))
         for one, other in zip(together, alone, strict=True):
-            np.testing.assert_allclose(one[k], other, rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(one[k], other, rtol=1e-4, atol=1e-6)

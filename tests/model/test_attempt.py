@@ -174,15 +174,15 @@ def test_everybody_begins_by_exploring() -> None:
 
 def test_a_rollout_keeps_its_books() -> None:
     """Chance acts and wishes for a while; every record follows from the one before it."""
-    rules = replace(RULES, lanes=16, rollout=200, restart=0.5)
+    rules = replace(RULES, lanes=16, rollout=400, restart=0.5)
     draw = lambda key, words, lanes: jax.random.randint(key, (16,), 0, 3)  # noqa: E731
     wish = lambda key, rho: jnp.array([COUNT_UP, TOGGLE])[jax.random.randint(key, (16,), 0, 2)]  # noqa: E731
     start = begin(GAME, rules, jax.random.key(1), 2)
     fresh, judge = fresh_maps(GAME, jax.random.key(3), 16), by_first_change(GAME.space)
-    last, steps = jax.jit(lambda lanes: roll_out(GAME, rules, jax.random.key(2), lanes, fresh, draw, wish, judge))(start)
+    last, steps = jax.jit(lambda lanes: roll_out(GAME, rules, jax.random.key(7), lanes, fresh, draw, wish, judge))(start)
     record = jax.tree.map(np.asarray, steps)
     age, met = np.zeros(16, int), set()
-    for t in range(200):
+    for t in range(400):
         ended = record.changed[t] | (record.clock[t] == rules.attempt_steps)
         same = record.delta[t] == record.wish[t]
         success = record.changed[t] & ~record.explores[t] & same.all(axis=1)
@@ -191,7 +191,7 @@ def test_a_rollout_keeps_its_books() -> None:
         np.testing.assert_array_equal(record.changed[t], (record.after[t] != record.rho[t]).any(axis=1))
         assert record.game_over[t][(age == rules.game_steps - 1) | (record.failure[t] & record.explores[t])].all()
         met |= set(zip(record.success[t], record.failure[t], record.explores[t], record.game_over[t], strict=True))
-        if t + 1 < 200:
+        if t + 1 < 400:
             goes_on, over = ~(ended | record.game_over[t]), record.game_over[t]
             np.testing.assert_array_equal(record.rho[t + 1][~over], record.after[t][~over])
             np.testing.assert_array_equal(record.clock[t + 1], np.where(goes_on, record.clock[t] + 1, 1))

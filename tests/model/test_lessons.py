@@ -34,7 +34,8 @@ def indifferent() -> Policy:
     network = Policy.init(jax.random.key(0), GAME, Algebraic(GAME.space), 4).network
     bias = jnp.concatenate([jnp.full(3, LOGIT), jnp.full(3, THOUGHT)])
     where = lambda n: (n.head.outputs.weight, n.head.outputs.bias)  # noqa: E731
-    return Policy(eqx.tree_at(where, network, (jnp.zeros_like(network.head.outputs.weight), bias)))
+    network = eqx.tree_at(where, network, (jnp.zeros_like(network.head.outputs.weight), bias))
+    return Policy(network, Algebraic(GAME.space))
 
 
 # Three steps of two lanes. The first explores and counts up at its third step. The second executes TOGGLE: its game is
