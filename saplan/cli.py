@@ -122,7 +122,7 @@ class Train(Generic[Rules, Numbers]):
     out: Path | None = None
     """The run directory; by default runs/GAME-SEED, with the method's name where it is another."""
     looks: int = 5
-    """How often to try held-back tasks on the way."""
+    """How often to try held-back tasks: at the end, half-way, at a quarter, and so on."""
 
 
 def train(arguments: list[str]) -> None:

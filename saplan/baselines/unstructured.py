@@ -26,12 +26,12 @@ from saplan.goals import Goal
 from saplan.learning.returns import masked_mean
 from saplan.model.attempt import Judge, Lanes, Steps, Verdict, begin, fresh_maps, roll_out, usable
 from saplan.model.coding import Coding
-from saplan.model.execution import Lessons, flat, policy_loss, review
+from saplan.model.execution import Lessons, flat, for_each_used, policy_loss, review
 from saplan.model.policy import Policy, sample_actions
 from saplan.model.settings import Settings, settings_for
 from saplan.model.training import ADAM, Report, descend, learning_rate, report_on, select, shuffle
 from saplan.model.walk import IMPROVED, Planning, PlanWalker
-from saplan.planning import Plan, Route, search
+from saplan.planning import Plan, Raised, Route, search, with_raised
 from saplan.planning.search import FREE
 
 
@@ -202,11 +202,7 @@ def lessons(
         return rollout.execution(wish, steps.changed & jnp.all(steps.after == wish, axis=-1), steps.changed)
 
     columns = jnp.max(jnp.sum(there, axis=0))
-    # Column by column: all at once would not fit into a cache, and the unused ones are skipped on a CPU.
-    execution = jax.lax.map(
-        lambda pair: jax.lax.cond(pair[0] < columns, about, lambda _: jnp.zeros(shape), pair[1]),
-        (jnp.arange(len(wishes)), wishes),
-    )
+    execution = for_each_used(jnp.arange(len(wishes)) < columns, wishes, about, jnp.zeros(shape))
     weight, explored = there & usable(steps), usable(steps)
     if not settings.relabel:
         weight &= jnp.all(steps.wish[None] == wishes, axis=-1) & ~steps.explores
@@ -274,15 +270,16 @@ class TablePlanner:
         cost = np.where(there & (self.cost[place] < -np.log(planning.floor)), self.cost[place] + FREE, np.inf)
         return self.rho[edge - 1], cost.astype(np.float32)
 
-    def routes(self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning) -> list[Route]:
-        """Searches from several ρ to a goal each."""
-        return search(
-            np.asarray(rho, np.float32), np.asarray(goals.low), np.asarray(goals.high),
-            np.asarray(self.seen.space.grain, np.float32), lambda nodes: self.edges(nodes, planning),
-            planning.max_nodes, planning.max_seconds,
-        )  # fmt: skip
+    def routes(
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning, raised: Raised = ()
+    ) -> list[Route]:
+        """Searches from several ρ to a goal each; `raised` names edges that are dearer than they seem."""
+        grain = np.asarray(self.seen.space.grain, np.float32)
+        edges = with_raised(lambda nodes: self.edges(nodes, planning), raised, grain)
+        low, high = np.asarray(goals.low), np.asarray(goals.high)
+        return search(np.asarray(rho, np.float32), low, high, grain, edges, planning.max_nodes, planning.max_seconds)
 
-    def first_costs(self, state: Any, planning: Planning) -> None:
+    def first_look(self, state: Any, planning: Planning) -> None:
         """The table alone decides."""
 
     def known(self, rho: Float[np.ndarray, "K"]) -> Float[np.ndarray, "D"]:

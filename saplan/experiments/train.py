@@ -74,8 +74,8 @@ def train(
 ) -> AnyAgent:
     """Trains an agent on a game without any task, and returns it.
 
-    `out` is a directory for the configuration, metrics and the agent; `looks` is how often held-back tasks are tried
-    on the way (0: never); `show` is called after every chunk.
+    `out` is a directory for the configuration, metrics and the agent; `looks` is how often held-back tasks are tried:
+    at the end, half-way, at a quarter, and so on (0: never); `show` is called after every chunk.
     """
     outs = None if out is None else [out]
     return train_seeds(game, steps, [seed], settings, outs, looks, look_tasks, show, method)[0]
@@ -155,7 +155,7 @@ class Loop:
         self.alone = len(each) == 1
         self.learner: Any = each[0] if self.alone else jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
         self.size = max(1, min(16, updates // 8))
-        self.looks_at = [updates * (k + 1) // looks for k in range(looks)]
+        self.looks_at = [-(-updates // 2**k) for k in reversed(range(looks))]
         self.done = 0
         self.positives, self.negatives = np.zeros(len(each), int), np.zeros(len(each), int)
         self.success: list[float | None] = [None] * len(each)

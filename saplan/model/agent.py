@@ -16,8 +16,8 @@ from saplan.model.memory import Memory, marginals
 from saplan.model.policy import Policy
 from saplan.model.settings import Settings
 from saplan.model.trail import empty_trail
-from saplan.model.walk import IMPROVED, Planning, PlanWalker, choose_actions
-from saplan.planning import Plan, Route, search
+from saplan.model.walk import IMPROVED, Look, Planning, PlanWalker, choose_actions
+from saplan.planning import Plan, Raised, Route, search, with_raised
 
 BATCHES = (64, 256, 1024)
 """Sizes that edges are scored in: few, so that few programs are compiled; small, so that they stay in cache."""
@@ -68,9 +68,12 @@ class Agent(eqx.Module):
         """The game as this agent perceives it: as it is."""
         return self.game
 
-    def first_costs(self, state: Any, planning: Planning) -> Float[np.ndarray, "n C"] | None:
-        """What every first transition costs by the policy's own value of the present states."""
-        return np.asarray(price_first(self, state, planning)) if planning.critic else None
+    def first_look(self, state: Any, planning: Planning) -> Look | None:
+        """What every first transition costs, and how long it takes, by the policy's own value of the present states."""
+        if not planning.critic:
+            return None
+        cost, steps = price_first(self, state, planning)
+        return np.asarray(cost), np.asarray(steps)
 
     def known(self, rho: Float[np.ndarray, "K"]) -> Float[np.ndarray, "C"]:
         """One for every entry of 𝓑 in use."""
@@ -84,14 +87,17 @@ class Agent(eqx.Module):
         """The policy is told the change."""
         return self.change(rho, transition)
 
-    def routes(self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning) -> list[Route]:
-        """Searches from several ρ to a goal each."""
+    def routes(
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning, raised: Raised = ()
+    ) -> list[Route]:
+        """Searches from several ρ to a goal each; `raised` names edges that are dearer than they seem."""
+        grain = np.asarray(self.game.space.grain, np.float32)
         return search(
             rho,
             np.asarray(goals.low),
             np.asarray(goals.high),
-            np.asarray(self.game.space.grain, np.float32),
-            lambda nodes: self.edges(nodes, planning),
+            grain,
+            with_raised(lambda nodes: self.edges(nodes, planning), raised, grain),
             planning.max_nodes,
             planning.max_seconds,
         )
@@ -136,8 +142,11 @@ def edge_outlook(
 
 
 @eqx.filter_jit
-def price_first(agent: Agent, state: Any, planning: Planning) -> Float[Array, "n C"]:
-    """What a first transition costs from a present state, by the policy's own value: it sees how far things are."""
+def price_first(
+    agent: Agent, state: Any, planning: Planning
+) -> tuple[Float[Array, "n C"], Float[Array, "n C"]]:
+    """The cost and the steps of a first transition from a present state, by the policy's own value: it sees how far
+    things are."""
     settings = agent.settings
     rho = jax.vmap(agent.game.attributes)(state)
     log_success, _ = edge_outlook(agent, rho, planning)
@@ -145,4 +154,4 @@ def price_first(agent: Agent, state: Any, planning: Planning) -> Float[Array, "n
     logits = jax.vmap(lambda d: agent.policy.execution(trunk, d), out_axes=1)(agent.memory.delta)
     value = jax.nn.log_sigmoid(jnp.max(logits, axis=-1))
     steps = jnp.clip(1 + (value - log_success) / jnp.log(settings.discount), 1.0, settings.attempt_steps)
-    return -log_success + planning.time_weight * steps
+    return -log_success + planning.time_weight * steps, steps

@@ -104,7 +104,7 @@ def lessons(
     def targets(delta: Float[Array, "K"]) -> TimeLanes:
         return rollout.execution(delta, steps.changed & space.same_change(steps.delta, delta), steps.changed)
 
-    execution = for_each_used(memory, targets, jnp.zeros(steps.action.shape))
+    execution = for_each_used(memory.used, memory.delta, targets, jnp.zeros(steps.action.shape))
     inside = space.contains(space.compose(steps.rho[None], memory.delta[:, None, None])) & usable(steps)
     weight = inside & memory.used[:, None, None]
     explored = usable(steps)
@@ -118,17 +118,19 @@ def lessons(
     )  # fmt: skip
 
 
-def for_each_used(memory: Memory, ask: Callable[[Float[Array, "K"]], Array], unused: Array) -> Float[Array, "C ..."]:
-    """`ask` about every transition, sparing the work for empty entries of 𝓑 where a branch is cheap."""
+def for_each_used(
+    used: Bool[Array, "C"], wishes: Float[Array, "C ..."], ask: Callable[[Array], Array], unused: Array
+) -> Float[Array, "C ..."]:
+    """`ask` about every wish, sparing the work for those not in use where a branch is cheap."""
 
-    def in_turn(used: Bool[Array, "C"], delta: Float[Array, "C K"]) -> Array:
-        return jax.lax.map(lambda entry: jax.lax.cond(entry[0], ask, lambda _: unused, entry[1]), (used, delta))
+    def in_turn(used: Bool[Array, "C"], wishes: Float[Array, "C ..."]) -> Array:
+        return jax.lax.map(lambda entry: jax.lax.cond(entry[0], ask, lambda _: unused, entry[1]), (used, wishes))
 
-    def at_once(used: Bool[Array, "C"], delta: Float[Array, "C K"]) -> Array:
+    def at_once(used: Bool[Array, "C"], wishes: Float[Array, "C ..."]) -> Array:
         # On a GPU every branch waits for the host; all entries together are one launch.
-        return jax.vmap(ask)(delta)
+        return jax.vmap(ask)(wishes)
 
-    return jax.lax.platform_dependent(memory.used, memory.delta, cpu=in_turn, default=at_once)
+    return jax.lax.platform_dependent(used, wishes, cpu=in_turn, default=at_once)
 
 
 def policy_loss(

@@ -16,11 +16,13 @@ from saplan.goals import Goal
 from saplan.model.policy import Policy, execution_preference
 from saplan.model.settings import Settings
 from saplan.model.trail import Trail, empty_trail, extend
-from saplan.planning import Route
+from saplan.planning import Raised, Route
 from saplan.planning.graph import NO_NODE
 
 TRAIL = 80
 """Steps that are remembered, so that a circle is noticed; a change of ρ makes a new start."""
+GRACE = 5
+"""Steps that an attempt may always take longer than expected."""
 GROUP = 64
 """Tasks whose searches share a graph: enough to fill batches, few enough to fit in memory."""
 
@@ -41,7 +43,10 @@ class Planning:
     penalty: float = 2.0
     """What an edge that failed from this very ρ costs more, in nats."""
     attempt_steps: int = 40
-    """Steps after which an attempt has failed and the agent plans anew."""
+    """Steps after which an attempt has failed and the agent plans anew, at the latest."""
+    patience: float = 1.5
+    """It has failed already after this many times the steps that the policy expected of it, and a few more: on mining
+    a refused blow stays refused (paper: infinite)."""
     temperature: float | None = 0.02
     """Sharpness of the execution policy in use; None for that of its training, which has to try things out."""
     max_nodes: int = 100_000
@@ -49,7 +54,7 @@ class Planning:
 
 
 IMPROVED = Planning()
-FAITHFUL = Planning(time_weight=0.0, calibrated=False, critic=0.0, temperature=None)
+FAITHFUL = Planning(time_weight=0.0, calibrated=False, critic=0.0, temperature=None, patience=np.inf)
 """The paper's way to plan: the likeliest path by the one probability its detector gives."""
 
 
@@ -169,6 +174,10 @@ def advance(
     return following, jax.vmap(game.attributes)(following), after, hit
 
 
+Look = tuple[Float[np.ndarray, "n C"], Float[np.ndarray, "n C"]]
+"""Costs and steps of all transitions from several states."""
+
+
 @runtime_checkable
 class Planner(Protocol):
     """What an agent must offer so that its plans can be walked."""
@@ -184,11 +193,13 @@ class Planner(Protocol):
     def seen(self) -> Game[Any]:
         """The game as the agent perceives it."""
 
-    def routes(self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning) -> list[Route]:
-        """Searches from several ρ to a goal each."""
+    def routes(
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning, raised: Raised = ()
+    ) -> list[Route]:
+        """Searches from several ρ to a goal each; `raised` names edges that are dearer than they seem."""
 
-    def first_costs(self, state: Any, planning: Planning) -> Float[np.ndarray, "n C"] | None:
-        """What every first transition costs by what is seen of the present states; None if that is not asked."""
+    def first_look(self, state: Any, planning: Planning) -> Look | None:
+        """What every first transition costs, and how many steps it takes, by what is seen of the present states."""
 
     def known(self, rho: Float[np.ndarray, "K"]) -> Float[np.ndarray, "C"]:
         """One for every transition that might be tried from ρ, zero for the others."""
@@ -210,13 +221,17 @@ class PlanWalker(Walker):
         self.settings = replace(agent.settings, temperature=planning.temperature or agent.settings.temperature)
         tasks = len(self.rho)
         self.routes: list[Route | None] = [None] * tasks
+        self.raised: list[list[tuple[np.ndarray, int, float]]] = [[] for _ in range(tasks)]
+        """What failed so far, and how much dearer that made it."""
         self.transition = np.zeros(tasks, np.int32)
         self.wish = np.zeros((tasks, agent.policy.coding.wish_size), np.float32)
+        self.limit = np.full(tasks, float(planning.attempt_steps))
+        """Steps after which the present attempt of every task has failed."""
         self.trail = empty_trail(tasks, TRAIL)
         self.random = np.random.default_rng(0)
 
     def late(self) -> Bool[np.ndarray, "tasks"]:
-        return self.clock >= self.planning.attempt_steps
+        return self.clock >= self.limit
 
     def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
         agent, wish, label = self.agent, jnp.asarray(self.wish), jnp.asarray(self.transition)
@@ -231,22 +246,28 @@ class PlanWalker(Walker):
         rho, delta = self.rho[task], self.delta[task]
         attempt = Attempt(task, tuple(map(float, rho)), tuple(map(float, delta)), success, int(self.clock[task]))
         self.walked.attempts.append(attempt)
-        route = self.routes[task]
-        if not success and route is not None:
-            route.penalise(rho, int(self.transition[task]), self.planning.penalty)
+        if not success:
+            # What failed once costs more from now on, and the search has to look beyond what it has seen.
+            self.raised[task].append((rho, int(self.transition[task]), self.planning.penalty))
+            self.routes[task] = None
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
         """Chooses the next transition of these tasks, searching anew only where a route does not know ρ."""
         lost = [k for k in tasks if (route := self.routes[k]) is None or route.node(self.rho[k]) == NO_NODE]
-        for start in range(0, len(lost), GROUP):
-            group = np.array(lost[start : start + GROUP])
+        alike = [k for k in lost if not self.raised[k]]
+        groups = [alike[start : start + GROUP] for start in range(0, len(alike), GROUP)]
+        for group in [*groups, *([k] for k in lost if self.raised[k])]:
             goals = Goal(self.low[group], self.high[group])
-            for k, route in zip(group, self.agent.routes(self.rho[group], goals, self.planning), strict=True):
+            found = self.agent.routes(self.rho[group], goals, self.planning, self.raised[group[0]])
+            for k, route in zip(group, found, strict=True):
                 self.routes[k] = route
-        first = self.agent.first_costs(self.state, self.planning) if len(tasks) else None
+        look = self.agent.first_look(self.state, self.planning) if len(tasks) else None
         for k in tasks:
-            choice = self._choose(self.routes[k], self.rho[k], None if first is None else first[k])
+            choice = self._choose(self.routes[k], self.rho[k], None if look is None else look[0][k])
             self.transition[k] = choice
+            if look is not None:
+                expected = GRACE + self.planning.patience * look[1][k, choice]
+                self.limit[k] = min(expected, self.planning.attempt_steps)
             self.delta[k] = self.agent.change(self.rho[k], choice)
             self.wish[k] = self.agent.wish(self.rho[k], choice)
 

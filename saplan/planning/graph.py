@@ -4,7 +4,7 @@ Several searches can share one graph without seeing each other: every node belon
 their owner. That is how a thousand tasks are planned with a handful of large batches.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int32, Int64
@@ -15,7 +15,24 @@ Nodes = Float32[np.ndarray, "n K"]
 EdgeFunction = Callable[[Nodes], tuple[Float32[np.ndarray, "n C K"], Float32[np.ndarray, "n C"]]]
 """ρ of a batch of nodes → the ends of all transitions from them, and their costs (infinite: no edge)."""
 
-__all__ = ["NO_NODE", "EdgeFunction", "Graph", "Nodes"]
+Raised = Sequence[tuple[Float32[np.ndarray, "K"], int, float]]
+"""Edges that cost more than they seem to: (ρ, transition, how much more)."""
+
+__all__ = ["NO_NODE", "EdgeFunction", "Graph", "Nodes", "Raised", "with_raised"]
+
+
+def with_raised(edges: EdgeFunction, raised: Raised, grain: Float32[np.ndarray, "K"]) -> EdgeFunction:
+    """The same edges, some of them dearer."""
+
+    def dearer(nodes: Nodes) -> tuple[Float32[np.ndarray, "n C K"], Float32[np.ndarray, "n C"]]:
+        ends, cost = edges(nodes)
+        cost = np.array(cost)
+        cells = np.rint(nodes / grain)
+        for rho, transition, price in raised:
+            cost[np.all(cells == np.rint(rho / grain), axis=1), transition] += price
+        return ends, cost
+
+    return dearer if raised else edges
 
 
 class Graph:

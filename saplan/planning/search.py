@@ -44,12 +44,6 @@ class Field:
         self.remaining: Float[np.ndarray, "n"] = distances(graph, is_goal, np.arange(len(graph)))
         """The cost from every node to its owner's goal."""
 
-    def raise_price(self, node: int, transition: int, price: float) -> None:
-        """Makes one edge dearer, and weighs the paths of its owner anew."""
-        self.graph.cost[node, transition] += price
-        owned = np.flatnonzero(self.graph.owner == self.graph.owner[node])
-        self.remaining[owned] = distances(self.graph, self._is_goal, owned)
-
 
 @dataclass(frozen=True)
 class Route:
@@ -70,12 +64,6 @@ class Route:
         ends = self.field.graph.ends[node]
         cost = np.maximum(self.field.graph.cost[node].astype(np.float64), FREE)
         return cost + np.where(ends >= 0, self.field.remaining[ends], np.inf)
-
-    def penalise(self, rho: Float[np.ndarray, "K"], transition: int, price: float) -> None:
-        """Makes a transition dearer here: it failed, and a wall should not be run against again and again."""
-        node = self.node(rho)
-        if node != NO_NODE:
-            self.field.raise_price(node, transition, price)
 
     def plan(self, rho: Float[np.ndarray, "K"]) -> Plan:
         """The cheapest path from ρ, if the search met it."""

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from saplan.planning import Graph, Outcome, Plan, Route, search
+from saplan.planning import Graph, Outcome, Plan, Route, search, with_raised
 from saplan.planning.graph import NO_NODE
 
 from .worlds import INFINITE, cost_along, edges_of, route, rows
@@ -119,7 +119,6 @@ def test_no_time_at_all_spends_the_budget() -> None:
     assert found.outcome is Outcome.SPENT
     assert found.plan(np.array([0.0])) == Plan(Outcome.SPENT)
     assert found.node(np.array([0.0])) == NO_NODE
-    found.penalise(np.array([0.0]), 0, 1.0)
     assert route(DIAMOND, 3, 3, max_seconds=0).outcome is Outcome.FOUND, "where one is, one needs no time to get"
 
 
@@ -187,25 +186,26 @@ def test_the_way_on_is_a_look_up() -> None:
     assert found.node(np.array([8.0])) == NO_NODE
 
 
+def raised(*prices: tuple[float, int, float]):
+    """The diamond with some edges dearer."""
+    return with_raised(DIAMOND, [(np.array([at], np.float32), k, price) for at, k, price in prices], np.ones(1, np.float32))
+
+
 def test_a_raised_price_leads_around() -> None:
-    found = route(DIAMOND, 0, 3)
-    found.penalise(np.array([0.0]), 1, 0.5)
-    assert found.plan(np.array([0.0])).transitions == (1, 0), "still cheaper"
-    found.penalise(np.array([0.0]), 1, 2.0)
+    assert route(raised((0, 1, 0.5)), 0, 3).plan(np.array([0.0])).transitions == (1, 0), "still cheaper"
+    found = route(raised((0, 1, 0.5), (0, 1, 2.0)), 0, 3)
     plan = found.plan(np.array([0.0]))
-    assert plan.transitions == (0, 0)
+    assert plan.transitions == (0, 0), "prices add up"
     assert plan.cost == pytest.approx(cost_along(DIAMOND, plan)) == pytest.approx(6.0)
     assert found.plan(np.array([2.0])).cost == pytest.approx(1.0), "elsewhere nothing has changed"
 
 
-def test_a_price_raised_for_one_owner_is_not_raised_for_another() -> None:
-    one, other = search(rows(0, 0), rows(3, 3), rows(3, 3), np.ones(1, np.float32), DIAMOND)
-    one.penalise(np.array([0.0]), 1, 10.0)
-    assert one.plan(np.array([0.0])).cost == pytest.approx(6.0)
-    assert other.plan(np.array([0.0])).cost == pytest.approx(5.0)
+def test_a_price_raised_elsewhere_changes_nothing() -> None:
+    assert route(raised((77, 0, 10.0)), 0, 3).plan(np.array([0.0])).cost == pytest.approx(5.0)
+    assert with_raised(DIAMOND, [], np.ones(1, np.float32)) is DIAMOND
 
 
-def test_a_price_raised_where_nobody_has_been_changes_nothing() -> None:
-    found = route(DIAMOND, 0, 3)
-    found.penalise(np.array([77.0]), 0, 10.0)
-    assert found.plan(np.array([0.0])).cost == pytest.approx(5.0)
+def test_raising_prices_leaves_the_edges_as_they_were() -> None:
+    before = DIAMOND(rows(0))[1].copy()
+    raised((0, 1, 5.0))(rows(0))
+    np.testing.assert_array_equal(DIAMOND(rows(0))[1], before)

@@ -1,0 +1,5 @@
+"""As for the model: quick to compile."""
+
+from model.conftest import quick_compilation
+
+__all__ = ["quick_compilation"]
