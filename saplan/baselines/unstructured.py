@@ -294,7 +294,8 @@ class TablePlanner:
 
     def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
         """The change towards the target of an edge."""
-        return np.asarray(self.seen.space.difference(self.wish(rho, transition), rho))
+        target = jnp.asarray(self.wish(rho, transition))
+        return np.asarray(self.seen.space.difference(target, jnp.asarray(rho)))
 
 
 def _hash(rho: Float[np.ndarray, "n K"]) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The curriculum: goals at the distance asked for, hindsight that is true, and stages that advance on success alone."""
 
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ from saplan.baselines.curriculum import (
     STAGES,
     ahead,
     begin_curriculum,
+    by_goal,
     curriculum_settings,
     draw_goals,
     lessons,
@@ -20,7 +22,9 @@ from saplan.baselines.curriculum import (
 from saplan.baselines.oracle import Oracle
 from saplan.errors import InputError
 from saplan.games import make_game
-from saplan.model.attempt import fresh_maps
+from saplan.goals import Goal
+from saplan.model.attempt import fresh_maps, roll_out
+from saplan.model.policy import sample_actions
 from saplan.model.training import train_chunk
 
 from model.opinions import steps_of
@@ -47,7 +51,7 @@ def test_goals_of_switches_are_as_far_as_asked(stage: int) -> None:
         asked = goal[game.space.size :] > 0
         low = np.where(asked, goal[: game.space.size], -np.inf)
         high = np.where(asked, goal[: game.space.size], np.inf)
-        plan = edges.routes(start[None], type("G", (), {"low": low[None], "high": high[None]})())[0].plan(start)
+        plan = edges.routes(start[None], Goal(low[None], high[None]))[0].plan(start)
         assert len(plan.transitions) == stage
 
 
@@ -96,13 +100,28 @@ def test_stages_advance_on_success_alone() -> None:
     assert stages[0] <= STAGES["switches"]
 
 
-def test_lessons_never_ask_for_what_already_holds() -> None:
+def test_lessons_are_true_and_never_ask_for_what_already_holds() -> None:
     game = make_game("switches")
     settings = replace(curriculum_settings(game), **TINY)
     learner = begin_curriculum(game, settings, jax.random.key(0))
-    after, _ = train_chunk(game, settings, 100, 2, 2, learner, update_curriculum)
-    assert int(after.updates) == 2
-    assert callable(lessons)
+    fresh = fresh_maps(game, jax.random.key(1), settings.lanes)
+    wish, _ = draw_goals(game, settings, jax.random.key(2), jax.vmap(game.attributes)(fresh), learner.stage)
+
+    @jax.jit
+    def taught():
+        act = partial(sample_actions, learner.policy, settings)
+        lanes, steps = roll_out(
+            game, settings, jax.random.key(3), learner.lanes, fresh, act, lambda key, rho: wish, by_goal(game)
+        )
+        return steps, lessons(game, settings, learner.policy, steps, lanes)
+
+    steps, batch = taught()
+    holds = jax.vmap(lambda w: reached(game, batch.rho, w), in_axes=1, out_axes=1)(batch.wish)
+    assert not bool(jnp.any(holds & batch.execution_weight))
+    after = steps.after.reshape(-1, game.space.size)
+    hit = jax.vmap(lambda w: reached(game, after, w), in_axes=1, out_axes=1)(batch.wish)
+    assert bool(jnp.any(hit & batch.execution_weight)), "something was reached, if only in hindsight"
+    assert bool(jnp.all(~batch.execution_weight | (hit == (batch.execution == 1.0))))
 
 
 def test_a_game_without_distances_is_refused() -> None:
