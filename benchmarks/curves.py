@@ -5,7 +5,8 @@
     python benchmarks/curves.py --draw                   # only draws
 
 A cell is one method on one game, all its seeds in one program; its result is results/curves-GAME-METHOD.json: success
-when half the steps were made, a quarter, and so on, and, of the finished agents, success on the fixed test tasks.
+when half the steps were made, a quarter, and so on, and, of the finished agents, success on the fixed test tasks. Where
+there is no such file, agents that benchmarks/results.py trained one by one are drawn.
 """
 
 import argparse
@@ -13,7 +14,6 @@ import platform
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -51,7 +51,9 @@ def train_cell(name: str, method: str, options: argparse.Namespace) -> None:
         if len(loop.looks_at) < due:
             points.append({"steps": each[0].steps, "success": [one.success for one in each]})
             known = ", ".join(str(one.known) for one in each)
-            print(f"{name} {method}: {points[-1]}, {each[0].counts} {known}, {time.monotonic() - began:.0f} s", flush=True)
+            print(
+                f"{name} {method}: {points[-1]}, {each[0].counts} {known}, {time.monotonic() - began:.0f} s", flush=True
+            )
             cell = {
                 "game": name, "method": method, "seeds": options.seeds, "steps_trained": each[0].steps,
                 "points": points, "tests": [], "tasks": options.tasks, "look_tasks": options.look_tasks,
@@ -81,6 +83,20 @@ def oracle_cell(name: str, options: argparse.Namespace) -> None:
     write_json(cell_path(name, "oracle"), cell)
 
 
+def curve_of(game: str, method: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Steps, and success at them by seed: of the cell, or else of single agents that benchmarks/results.py trained."""
+    if cell_path(game, method).exists():
+        points = read_json(cell_path(game, method))["points"]
+        return np.array([p["steps"] for p in points]), np.array([p["success"] for p in points])
+    agents = [read_json(path)["points"] for path in sorted(RESULTS.glob(f"{game}-{method}-default-*.json"))]
+    agents = [points for points in agents if len(points) > 1]
+    if not agents:
+        return None
+    common = sorted(set.intersection(*({p["steps"] for p in points} for points in agents)))
+    success = [[next(p["success"] for p in points if p["steps"] == at) for points in agents] for at in common]
+    return np.array(common), np.array(success)
+
+
 def draw() -> None:
     """One panel per game."""
     import matplotlib.pyplot as plt
@@ -88,11 +104,10 @@ def draw() -> None:
     figure, panels = plt.subplots(1, len(GAMES), figsize=(12, 4), sharey=True, layout="constrained")
     for panel, game in zip(panels, GAMES, strict=True):
         for method in METHODS:
-            if not cell_path(game, method).exists():
+            curve = curve_of(game, method)
+            if curve is None:
                 continue
-            cell = read_json(cell_path(game, method))
-            steps = np.array([point["steps"] for point in cell["points"]]) / 1e6
-            success = 100 * np.array([point["success"] for point in cell["points"]])
+            steps, success = curve[0] / 1e6, 100 * curve[1]
             panel.plot(steps, success.mean(axis=1), MARKERS[method] + "-", color=COLOURS[method], label=method)
             panel.fill_between(steps, success.min(axis=1), success.max(axis=1), color=COLOURS[method], alpha=0.2, lw=0)
             panel.axhline(100 * PAPER[method][game], color=COLOURS[method], ls=":", lw=1)
@@ -125,7 +140,7 @@ def main() -> None:
         for cell in wanted:
             game, _, method = cell.partition(":")
             path = cell_path(game, method)
-            if not path.exists():
+            if not path.exists() and curve_of(game, method) is None:
                 path.parent.mkdir(exist_ok=True)
                 if method == "oracle":
                     oracle_cell(game, options)

@@ -29,10 +29,10 @@ from scipy.sparse.csgraph import dijkstra
 
 from saplan.algebra import Natural, Product
 from saplan.model.agent import Agent
-from saplan.model.walk import Planning
 from saplan.model.edges import EdgeDetector
 from saplan.model.memory import Memory, empty_memory
 from saplan.model.settings import Settings
+from saplan.model.walk import Planning
 from saplan.planning import Graph, Outcome, Route, search
 
 DIMENSIONS = 4

@@ -1,7 +1,7 @@
 """Trains and evaluates agents for docs/results.md, one JSON file a cell, and writes the tables from those files.
 
     python benchmarks/results.py switches:5e6 exchange:4e6 mining:25e6 --seeds 0 1 2
-    python benchmarks/results.py switches:50e6 --set lanes=1024 --train DIR # only train, all seeds in one program: a GPU
+    python benchmarks/results.py switches:50e6 --set lanes=1024 --train DIR # only train, all seeds at once: a GPU
     python benchmarks/results.py --agents DIR                               # only evaluate such agents
     python benchmarks/results.py --tables                                   # only write the tables again
 
@@ -9,6 +9,7 @@ A cell whose file exists is not computed again.
 """
 
 import argparse
+import json
 import platform
 import time
 from dataclasses import replace
@@ -42,9 +43,12 @@ def measure(run: Path, variant: str) -> dict[str, Any]:
     planning = FAITHFUL if variant == "paper" else IMPROVED
     _, config = load_agent(run)
     hardware = read_json(run / MANIFEST)["about"]["hardware"]
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    new = [row for before, row in zip([{}, *rows], rows, strict=False) if row["success"] != before.get("success")]
+    points = [{"steps": row["steps"], "success": row["success"]} for row in new]
     result = summarise(str(run), 1000, 0, 150, planning)
     versions = {"python": platform.python_version(), "jax": jax.__version__}
-    extra = {"variant": variant, "budgeted_steps": config.steps, "hardware": hardware}
+    extra = {"variant": variant, "budgeted_steps": config.steps, "hardware": hardware, "points": points}
     return {**result, **extra, "versions": versions, "config": config.to_json()}
 
 
@@ -57,7 +61,7 @@ def train_cell(game_name: str, steps: float, seed: int, variant: str) -> None:
     print(name, flush=True)
     run, shower, game = HERE / "runs" / name, Shower(), make_game(game_name)
     if not (run / MANIFEST).exists():
-        train(game, int(steps), seed, settings_for(game, variant == "paper"), run, looks=1, show=shower)
+        train(game, int(steps), seed, settings_for(game, variant == "paper"), run, looks=6, show=shower)
         shower.close()
     save(path, measure(run, variant))
 
@@ -71,7 +75,9 @@ def train_only(game_name: str, steps: float, seeds: list[int], variant: str, num
     began = time.monotonic()
     train_seeds(game, int(steps), seeds, settings, outs, looks=0, show=shower)
     shower.close()
-    print(f"{game_name}: {len(seeds)} × {steps / 1e6:g} M steps in {time.monotonic() - began:.0f} s, compiling included")
+    print(
+        f"{game_name}: {len(seeds)} × {steps / 1e6:g} M steps in {time.monotonic() - began:.0f} s, compiling included"
+    )
 
 
 def save(path: Path, result: dict[str, Any]) -> None:

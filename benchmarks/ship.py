@@ -11,7 +11,7 @@ from saplan.runs.store import MANIFEST, SHIPPED, load_agent, save_agent
 def ship(run: Path) -> None:
     """Copies one agent, keeping what its manifest says about its training."""
     agent, config = load_agent(run)
-    about = {"command": command(config), **(read_json(run / MANIFEST).get("about") or {})}
+    about = {**(read_json(run / MANIFEST).get("about") or {}), "command": command(config)}
     save_agent(SHIPPED / config.game.name, agent, config, half=True, about=about)
     print(f"{run} → {SHIPPED / config.game.name}")
 

@@ -109,9 +109,7 @@ class Ours:
     def turn(self) -> tuple[int, float]:
         """One chunk."""
         begin = time.perf_counter()
-        self.learner, report = train_chunk(
-            self.game, self.settings, HORIZON, self.updates, self.updates, self.learner
-        )
+        self.learner, report = train_chunk(self.game, self.settings, HORIZON, self.updates, self.updates, self.learner)
         jax.block_until_ready((self.learner, report))
         return self.updates * self.settings.lanes * self.settings.rollout, time.perf_counter() - begin
 

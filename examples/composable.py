@@ -1,7 +1,8 @@
 """The two games of the predecessor's paper, and its planner on them: python examples/composable.py [--steps N].
 
-Zhang et al., *Composable Planning with Attributes* (2018), report 83.1 % on Colored Switches and 99.8 % on Crafting. The
-games are described there in words; these are those words on our maps. They also show how small a world of one's own is.
+Zhang et al., *Composable Planning with Attributes* (2018), report 83.1 % on Colored Switches and 99.8 % on Crafting.
+The games are described there in words; these are those words on our maps. They also show how small a world of one's own
+can be.
 """
 
 import argparse
@@ -211,7 +212,10 @@ def main() -> None:
             success = [float(evaluate(agent).success.mean()) for agent in agents]
             row = {"game": game.name, "method": method, "success": success, "steps": options.steps}
             rows.append(row | {"seeds": options.seeds, "tasks": 1000, "reported": REPORTED[game.name]})
-            print(f"{game.name}, {method}: {mean(success):.1%} {success} (reported: {REPORTED[game.name]:.1%})", flush=True)
+            print(
+                f"{game.name}, {method}: {mean(success):.1%} {success} (reported: {REPORTED[game.name]:.1%})",
+                flush=True,
+            )
             if options.json:
                 write_json(options.json, rows)
 

@@ -15,7 +15,8 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 
 def load_example(name: str):
     spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -57,7 +58,8 @@ def test_every_product_is_asked_for_and_can_be_made() -> None:
     game = COMPOSABLE.Crafting()
     _, goals = task_set(game, 60, 0)
     wanted = np.isfinite(np.asarray(goals.low))[:, 3:]
-    assert wanted.any(axis=0).all() and (wanted.sum(axis=1) == 1).all()
+    assert wanted.any(axis=0).all()
+    assert (wanted.sum(axis=1) == 1).all()
     held = np.zeros(6)
     for name in ("grab resource 1", "grab resource 2", "craft product 1", "grab resource 3", "craft product 2",
                  "craft product 3"):  # fmt: skip

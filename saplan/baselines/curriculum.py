@@ -25,8 +25,8 @@ from saplan.model.coding import Coding
 from saplan.model.execution import Lessons, flat, review
 from saplan.model.policy import Policy, sample_actions
 from saplan.model.settings import Settings, settings_for
-from saplan.model.training import ADAM, Report, descend, learning_rate, report_on, select, shuffle
 from saplan.model.trail import empty_trail
+from saplan.model.training import ADAM, Report, descend, learning_rate, report_on, select, shuffle
 from saplan.model.walk import IMPROVED, TRAIL, Planning, Walker, choose_actions
 
 STAGES = {"switches": 15, "exchange": 30, "mining": 15}
@@ -173,9 +173,7 @@ def by_goal(game: Game[Any]) -> Judge:
     return judge
 
 
-def lessons(
-    game: Game[Any], settings: CurriculumSettings, policy: Policy, steps: Steps, lanes: Lanes
-) -> Lessons:
+def lessons(game: Game[Any], settings: CurriculumSettings, policy: Policy, steps: Steps, lanes: Lanes) -> Lessons:
     """Targets about the game's goal, about the next ρ it came to, and about the last one it came to."""
     rollout, asked = review(game, settings, policy, steps, lanes), steps.wish[..., game.space.size :]
     next_rho, next_known = ahead(steps, steps.changed)
@@ -200,10 +198,13 @@ def lessons(
     )  # fmt: skip
 
 
+Pair = tuple[Array, Array]
+
+
 def ahead(steps: Steps, marks: Bool[Array, "time lanes"]) -> tuple[Float[Array, "time lanes K"], Bool[Array, "..."]]:
     """ρ after the next marked step of the same game, and whether there is one within the rollout."""
 
-    def back(carry: tuple[Array, Array], step: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array], tuple]:
+    def back(carry: Pair, step: tuple[Array, Array, Array]) -> tuple[Pair, Pair]:
         rho, there = carry
         after, mark, over = step
         there = mark | (there & ~over)
@@ -306,6 +307,9 @@ class GoalWalker(Walker):
 
     def late(self) -> Bool[np.ndarray, "tasks"]:
         return np.zeros(len(self.rho), bool)
+
+    def ended(self, task: int, success: bool) -> None:
+        """A change of ρ ends nothing: there is one attempt, at the goal itself."""
 
     def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
         agent, label = self.agent, jnp.zeros(len(self.rho), jnp.int32)

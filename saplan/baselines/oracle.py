@@ -1,11 +1,10 @@
 """The oracle: it knows the rules and sees the map, so it shows what any method could reach at best.
 
-Its attribute graph is exact and priced in steps, its navigation is breadth-first search. On mining, where the yield of a
-blow is hidden, it minimises the expected number of steps: value iteration over amounts of minerals, hammer and place.
+Its attribute graph is exact and priced in steps, its navigation is breadth-first search. On mining, where the yield of
+a blow is hidden, it minimises the expected number of steps: value iteration over amounts of minerals, hammer and place.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -18,7 +17,7 @@ from saplan.errors import InputError
 from saplan.games import Exchange, Game, Mining, Switches
 from saplan.games.grid import CELLS, INTERACT, NOWHERE, PITCH, SIDE, Map, to_place
 from saplan.goals import Goal
-from saplan.model.walk import GROUP, IMPROVED, Attempt, Planning, Walker
+from saplan.model.walk import GROUP, IMPROVED, Planning, Walker
 from saplan.planning import Plan, Route, search
 from saplan.planning.graph import NO_NODE
 
@@ -82,7 +81,8 @@ def walks(ground: Map, places: Int[Array, "items"]) -> Int32[Array, "items cells
     def spread(length: Array) -> Array:
         around = jnp.pad(length.reshape(-1, SIDE, SIDE), ((0, 0), (1, 1), (1, 1)), constant_values=FAR)
         near = jnp.minimum(
-            jnp.minimum(around[:, :-2, 1:-1], around[:, 2:, 1:-1]), jnp.minimum(around[:, 1:-1, :-2], around[:, 1:-1, 2:])
+            jnp.minimum(around[:, :-2, 1:-1], around[:, 2:, 1:-1]),
+            jnp.minimum(around[:, 1:-1, :-2], around[:, 1:-1, 2:]),
         )
         return jnp.where(free, jnp.minimum(length, near.reshape(length.shape) + 1), FAR)
 
@@ -165,7 +165,9 @@ class Oracle:
         """Ends and costs of all admissible changes of a batch of nodes."""
         size = 2 ** int(np.ceil(np.log2(max(64, len(rho)))))
         padded = np.concatenate([rho, np.repeat(rho[:1], size - len(rho), axis=0)])
-        ends, chance = (np.asarray(x)[: len(rho)] for x in exact_edges(self.game, padded, self.delta))
+        ends, chance = (
+            np.asarray(x)[: len(rho)] for x in exact_edges(self.game, jnp.asarray(padded), jnp.asarray(self.delta))
+        )
         cost = np.where(self.knowledge.served.any(axis=1), WALK, 1.0)
         with np.errstate(divide="ignore"):
             return ends, np.where(chance > 0, cost / chance, np.inf).astype(np.float32)
@@ -197,11 +199,6 @@ class OracleWalker(Walker):
     def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
         action = jnp.asarray(self.oracle.knowledge.action[self.change])
         return walk_on(self.state, self.walk_lengths, jnp.asarray(self.item), action)
-
-    def ended(self, task: int, success: bool) -> None:
-        """Books the attempt."""
-        rho, delta = tuple(map(float, self.rho[task])), tuple(map(float, self.delta[task]))
-        self.walked.attempts.append(Attempt(task, rho, delta, success, int(self.clock[task])))
 
     def set_out(self, task: int, change: int, item: int) -> None:
         """Decides on a change, and on the item that serves it (-1: none has to)."""
@@ -265,28 +262,26 @@ class MiningOracle(OracleWalker):
     def __init__(self, oracle: Oracle, state: Any, goals: Goal) -> None:
         """Solves every task beforehand."""
         super().__init__(oracle, state, goals)
-        self.values = np.asarray(solve_mining(oracle.game, state, self.walk_lengths, self.low, self.high))
+        assert isinstance(oracle.game, Mining)
+        low, high = jnp.asarray(self.low), jnp.asarray(self.high)
+        self.values = np.asarray(solve_mining(oracle.game, state, self.walk_lengths, low, high))
+        self.interacts = np.zeros(len(self.rho), bool)
+        """Who stands on the item and interacts."""
         self.refused: list[set[int]] = [set() for _ in self.rho]
+        """What was refused since ρ last changed: a yield is drawn with the hammer, so it stays refused."""
 
     def late(self) -> Bool[np.ndarray, "tasks"]:
-        """A blow that was refused stays refused: the yield is drawn with the hammer."""
-        here = np.asarray(lengths(self.state, self.walk_lengths))[np.arange(len(self.rho)), self.item] == 0
-        return here & (self.clock > 0) & self.tried_here
+        return self.interacts & (self.clock > 0)
 
     def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
-        here = np.asarray(lengths(self.state, self.walk_lengths))[np.arange(len(self.rho)), self.item] == 0
-        self.tried_here = here
+        length = np.asarray(lengths(self.state, self.walk_lengths))
+        self.interacts = length[np.arange(len(self.rho)), self.item] == 0
         return super().act(key)
 
     def ended(self, task: int, success: bool) -> None:
-        """Remembers what was refused until ρ changes."""
         super().ended(task, success)
-        if self.moved[task]:
-            self.refused[task] = set()
-        else:
+        if not self.moved[task]:
             self.refused[task].add(int(self.change[task]))
-
-    tried_here: Bool[np.ndarray, "tasks"] = np.zeros(1, bool)
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
         """Chooses the item that leads to the goal soonest."""
@@ -308,11 +303,11 @@ class MiningOracle(OracleWalker):
             self.set_out(int(k), int(change_of[best]), best)
 
 
-@partial(eqx.filter_jit)
+@eqx.filter_jit
 def solve_mining(
     game: Mining, state: Any, walk: Int32[Array, "tasks items cells"], low: Array, high: Array
 ) -> Float[Array, "tasks 2 items ..."]:
-    """Expected steps to the goal after arriving at every item, by hammer and amounts: the interaction and all beyond."""
+    """Expected steps to the goal after arriving at every item, by hammer and amounts."""
 
     def one(task: tuple[Any, Array, Array, Array]) -> Array:
         return _solve(game, *task)

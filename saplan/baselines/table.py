@@ -1,7 +1,7 @@
 """The unstructured planner's memory: a graph of attribute sets, in a hash table of fixed size on the device.
 
-Nodes are found by hashing ρ, with a few probes; every node has room for some out-edges, which point at nodes. A batch is
-taken in at once: who wants the same free place, and is not the same node, is told apart by a maximum, and the loser
+Nodes are found by hashing ρ, with a few probes; every node has room for some out-edges, which point at nodes. A batch
+is taken in at once: who wants the same free place, and is not the same node, is told apart by a maximum, and the loser
 looks further. What finds no room is counted.
 """
 

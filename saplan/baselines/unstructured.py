@@ -244,7 +244,8 @@ class TablePlanner:
 
     def __init__(self, agent: UnstructuredAgent) -> None:
         """Takes the nodes that are in use."""
-        self.policy, self.settings, self.game, self.seen = agent.policy, agent.settings, agent.game, agent.seen
+        self.policy, self.game, self.seen = agent.policy, agent.game, agent.seen
+        self.settings: Settings = agent.settings
         table = jax.tree.map(np.asarray, agent.table)
         used = np.flatnonzero(table.tag)
         hashes = _hash(table.rho[used])

@@ -118,12 +118,18 @@ def train_seeds(
 
 
 def command(config: RunConfig) -> str:
-    """The command line that trains this again (rules and settings other than the defaults are in the manifest)."""
-    method = "" if config.method == "structured" else f" --method {config.method}"
-    return (
-        f"saplan train {config.game.name}{method} --steps {config.steps} --seed {config.seed} "
-        f"--lanes {config.settings.lanes}"
-    )
+    """The command line that trains this again (rules other than the defaults are in the manifest)."""
+    words = [f"saplan train {config.game.name} --steps {config.steps} --seed {config.seed}"]
+    if config.method != "structured":
+        words.append(f"--method {config.method}")
+    usual, settings = (find_method(config.method).settings_for(config.game, paper) for paper in (False, True))
+    if config.settings.relabel == settings.relabel:
+        words.append("--paper")
+        usual = settings
+    for name, value in vars(config.settings).items():
+        if value != getattr(usual, name) and not isinstance(value, bool):
+            words.append(f"--{name.replace('_', '-')} {value}")
+    return " ".join(words)
 
 
 def hardware() -> str:
@@ -141,6 +147,11 @@ def together(each: list[Progress]) -> Progress:
     }
     whole = {name: int(mean[name]) for name in ("steps", "total", "known", "overflow", "positives", "negatives")}
     return replace(each[0], **{**mean, **whole})
+
+
+def row(stacked: Any, k: int) -> Any:
+    """One of several trees that are stacked leaf by leaf."""
+    return jax.tree.map(lambda leaf: leaf[k], stacked)
 
 
 class Loop:
@@ -166,7 +177,7 @@ class Loop:
         """Each by itself."""
         if self.alone:
             return [self.learner]
-        return [jax.tree.map(lambda leaf: leaf[k], self.learner) for k in range(len(self.configs))]
+        return [row(self.learner, k) for k in range(len(self.configs))]
 
     def agents(self) -> list[AnyAgent]:
         """The agents as they are now."""
@@ -191,7 +202,7 @@ class Loop:
             self.timed_from += time.monotonic() - self.timed_from - elapsed
         self.positives += report.found.sum(axis=1)
         self.negatives += report.failed.sum(axis=1)
-        return [self._progress(k, jax.tree.map(lambda x: x[k], report), elapsed) for k in range(len(self.configs))]
+        return [self._progress(k, row(report, k), elapsed) for k in range(len(self.configs))]
 
     def _progress(self, k: int, report: Report, elapsed: float) -> Progress:
         per_update = self.settings.lanes * self.settings.rollout

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from saplan.games import Game
 from saplan.goals import Goal, parse_goal
@@ -142,11 +142,10 @@ def edge_outlook(
 
 
 @eqx.filter_jit
-def price_first(
-    agent: Agent, state: Any, planning: Planning
-) -> tuple[Float[Array, "n C"], Float[Array, "n C"]]:
+def price_first(agent: Agent, state: Any, planning: Planning) -> tuple[Float[Array, "n C"], Float[Array, "n C"]]:
     """The cost and the steps of a first transition from a present state, by the policy's own value: it sees how far
-    things are."""
+    things are.
+    """
     settings = agent.settings
     rho = jax.vmap(agent.game.attributes)(state)
     log_success, _ = edge_outlook(agent, rho, planning)

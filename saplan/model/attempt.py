@@ -117,9 +117,7 @@ def begin(game: Game[Any], settings: Settings, key: PRNGKeyArray, wish_size: int
     wish = jnp.zeros((settings.lanes, wish_size))
     everyone = jnp.ones(settings.lanes, bool)
     handover = draw_handover(settings, handover_key)
-    return Lanes(
-        state, rho, everyone, wish, zero, zero, handover, empty_trail(settings.lanes, settings.attempt_steps)
-    )
+    return Lanes(state, rho, everyone, wish, zero, zero, handover, empty_trail(settings.lanes, settings.attempt_steps))
 
 
 def advance(
@@ -188,8 +186,8 @@ def roll_out(
 ) -> tuple[Lanes, Steps]:
     """`settings.rollout` steps of every lane.
 
-    The maps of games to come, `fresh`, are drawn once per rollout: under `vmap` a reset inside the step would be paid in
-    every step. A lane whose games end twice within one rollout plays its fresh map twice.
+    The maps of games to come, `fresh`, are drawn once per rollout: under `vmap` a reset inside the step would be paid
+    in every step. A lane whose games end twice within one rollout plays its fresh map twice.
     """
 
     def one(lanes: Lanes, key: PRNGKeyArray) -> tuple[Lanes, Steps]:

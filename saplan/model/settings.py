@@ -103,5 +103,7 @@ def settings_for(game: Game[Any], faithful: bool = False) -> Settings:
     """The defaults for a game: the rewards of exploration are the paper's; `faithful` also undoes what we do better."""
     settings = Settings(alpha_surprise=game.alphas[0], alpha_rare=game.alphas[1], credit_to_game=game.credit == "game")
     if faithful:
-        settings = replace(settings, relabel=False, handover=False, joint=False, restart=1.0, doubt=0.0, repeat_cost=0.0)
+        settings = replace(
+            settings, relabel=False, handover=False, joint=False, restart=1.0, doubt=0.0, repeat_cost=0.0
+        )
     return settings

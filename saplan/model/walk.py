@@ -110,7 +110,9 @@ class Walker(abc.ABC):
         """Whose attempt has lasted too long."""
 
     def ended(self, task: int, success: bool) -> None:
-        """Takes note that an attempt has ended."""
+        """Books an attempt that has ended."""
+        rho, delta = tuple(map(float, self.rho[task])), tuple(map(float, self.delta[task]))
+        self.walked.attempts.append(Attempt(task, rho, delta, success, int(self.clock[task])))
 
     def walk(self, budget: int, seed: int) -> Walk:
         """Steps until all goals are reached or the budget is spent."""
@@ -243,12 +245,10 @@ class PlanWalker(Walker):
 
     def ended(self, task: int, success: bool) -> None:
         """Books the attempt, and prices up the edge if it failed."""
-        rho, delta = self.rho[task], self.delta[task]
-        attempt = Attempt(task, tuple(map(float, rho)), tuple(map(float, delta)), success, int(self.clock[task]))
-        self.walked.attempts.append(attempt)
+        super().ended(task, success)
         if not success:
             # What failed once costs more from now on, and the search has to look beyond what it has seen.
-            self.raised[task].append((rho, int(self.transition[task]), self.planning.penalty))
+            self.raised[task].append((self.rho[task], int(self.transition[task]), self.planning.penalty))
             self.routes[task] = None
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> None:

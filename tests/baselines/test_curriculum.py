@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from model.opinions import steps_of
+from model.probe import GAME
 
 from saplan.baselines.curriculum import (
     STAGES,
@@ -26,9 +28,6 @@ from saplan.goals import Goal
 from saplan.model.attempt import fresh_maps, roll_out
 from saplan.model.policy import sample_actions
 from saplan.model.training import train_chunk
-
-from model.opinions import steps_of
-from model.probe import GAME
 
 TINY = {"lanes": 16, "rollout": 16, "hidden": 8, "minibatches": 2, "epochs": 1}
 

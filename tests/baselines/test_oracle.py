@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+from model.probe import GAME
 
 from saplan.baselines.oracle import FAR, Oracle, all_walks, items, walks
 from saplan.errors import InputError
@@ -11,8 +12,6 @@ from saplan.games import make_game, task_set
 from saplan.games.grid import NOWHERE, PITCH, SIDE
 from saplan.goals import parse_goal
 from saplan.planning import Outcome
-
-from model.probe import GAME
 
 
 def plain_walk(ground, place: int) -> dict[int, int]:
@@ -43,7 +42,9 @@ def test_walks_are_shortest(name: str) -> None:
                 assert lengths[item, cell] == truth.get(here, FAR)
 
 
-@pytest.mark.parametrize(("name", "least", "tasks"), [("switches", 1.0, 40), ("exchange", 0.97, 40), ("mining", 0.8, 24)])
+@pytest.mark.parametrize(
+    ("name", "least", "tasks"), [("switches", 1.0, 40), ("exchange", 0.97, 40), ("mining", 0.8, 24)]
+)
 def test_the_test_tasks_can_be_solved(name: str, least: float, tasks: int) -> None:
     walked = evaluate(Oracle(make_game(name)), tasks, task_seed=5)
     assert walked.success.mean() >= least

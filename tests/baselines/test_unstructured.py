@@ -5,6 +5,7 @@ from functools import cache
 import jax
 import jax.numpy as jnp
 import numpy as np
+from model.probe import GAME, SMALL, standing
 
 from saplan.baselines.rounded import rounded
 from saplan.baselines.unstructured import (
@@ -21,8 +22,6 @@ from saplan.games import make_game
 from saplan.goals import Goal
 from saplan.model.training import train_chunk
 from saplan.model.walk import IMPROVED
-
-from model.probe import GAME, SMALL, standing
 
 SETTINGS = UnstructuredSettings(**{**vars(SMALL), "nodes": 64, "degree": 4, "epoch": 8})
 

@@ -144,7 +144,7 @@ def test_an_attempt_that_takes_too_long_is_closed_and_its_edge_priced_up() -> No
 
 def test_causes_of_failure() -> None:
     index = lambda change: int(trained().memory.index(GAME.space, jnp.array(change)))  # noqa: E731
-    up, toggle = index(COUNT_UP), index(TOGGLE)
+    _up, _toggle = index(COUNT_UP), index(TOGGLE)
     walked = Walk(
         success=np.array([True, False, False, False, False, False]),
         steps=np.full(6, 50),

@@ -7,7 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saplan.model.attempt import Lanes, Steps, advance, begin, by_first_change, draw_handover, fresh_maps, roll_out, usable
+from saplan.model.attempt import (
+    Lanes,
+    Steps,
+    advance,
+    begin,
+    by_first_change,
+    draw_handover,
+    fresh_maps,
+    roll_out,
+    usable,
+)
 
 from .probe import COUNT_UP, GAME, LEFT, PRESS, SMALL, TOGGLE, Corridor, stacked, standing
 
@@ -34,7 +44,8 @@ def once(
     )
     following, steps = advance(
         game, rules, jax.random.key(0), lanes, stacked(FRESH, FRESH),
-        lambda key, words, lanes: twice(action), lambda key, rho: twice(jnp.array(NEXT_WISH)), by_first_change(game.space),
+        lambda key, words, lanes: twice(action), lambda key, rho: twice(jnp.array(NEXT_WISH)),
+        by_first_change(game.space),
     )  # fmt: skip
     return jax.tree.map(lambda x: x[0], following), jax.tree.map(lambda x: x[0], steps)
 
@@ -179,7 +190,9 @@ def test_a_rollout_keeps_its_books() -> None:
     wish = lambda key, rho: jnp.array([COUNT_UP, TOGGLE])[jax.random.randint(key, (16,), 0, 2)]  # noqa: E731
     start = begin(GAME, rules, jax.random.key(1), 2)
     fresh, judge = fresh_maps(GAME, jax.random.key(3), 16), by_first_change(GAME.space)
-    last, steps = jax.jit(lambda lanes: roll_out(GAME, rules, jax.random.key(7), lanes, fresh, draw, wish, judge))(start)
+    last, steps = jax.jit(lambda lanes: roll_out(GAME, rules, jax.random.key(7), lanes, fresh, draw, wish, judge))(
+        start
+    )
     record = jax.tree.map(np.asarray, steps)
     age, met = np.zeros(16, int), set()
     for t in range(400):

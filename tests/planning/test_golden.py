@@ -188,7 +188,9 @@ def test_the_way_on_is_a_look_up() -> None:
 
 def raised(*prices: tuple[float, int, float]):
     """The diamond with some edges dearer."""
-    return with_raised(DIAMOND, [(np.array([at], np.float32), k, price) for at, k, price in prices], np.ones(1, np.float32))
+    return with_raised(
+        DIAMOND, [(np.array([at], np.float32), k, price) for at, k, price in prices], np.ones(1, np.float32)
+    )
 
 
 def test_a_raised_price_leads_around() -> None:
