@@ -45,6 +45,7 @@ def test_train_leaves_a_run_directory(run: Path) -> None:
     assert (config["settings"]["lanes"], config["settings"]["hidden"]) == (64, 8)
     assert manifest["about"]["steps_trained"] == 16384
     assert manifest["about"]["command"].startswith("saplan train switches --steps 16384 --seed 3")
+    assert " --hidden 8 " in manifest["about"]["command"], "what differs from the defaults is named"
 
 
 def test_train_leaves_metrics(run: Path) -> None:

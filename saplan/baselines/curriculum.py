@@ -182,6 +182,8 @@ def lessons(game: Game[Any], settings: CurriculumSettings, policy: Policy, steps
     goal = lambda rho: jnp.concatenate([rho * asked, asked], axis=-1)  # noqa: E731
     wishes = jnp.stack([steps.wish, goal(next_rho), goal(last_rho)])
     weight = jnp.stack([jnp.ones_like(moved), next_known, last_known & moved])
+    if not settings.relabel:
+        weight = weight.at[1:].set(False)
     # What already holds cannot be wished for: its steps would teach to stand still.
     weight &= usable(steps) & ~jax.vmap(lambda wish: reached(game, steps.rho, wish))(wishes)
 

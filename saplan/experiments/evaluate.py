@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from saplan.baselines.methods import AnyAgent
-from saplan.games import task_set
+from saplan.games import Exchange, task_set
 from saplan.model.walk import IMPROVED, Planning, Walk
 
 
@@ -20,6 +20,22 @@ def evaluate(
     """Carries out fixed tasks; a task succeeds at the first moment its goal holds, within the budget of steps."""
     states, goals = task_set(agent.game, tasks, task_seed)
     return agent.walker(states, goals, planning).walk(budget, seed)
+
+
+def success_apart(agent: AnyAgent, walked: Walk, task_seed: int) -> dict[str, dict[str, float]]:
+    """Success on kinds of tasks that a game tells apart: on exchange, goals that need a trade and goals that do not."""
+    game = agent.game
+    if not isinstance(game, Exchange):
+        return {}
+    states, goals = task_set(game, len(walked.success), task_seed)
+    offers = np.asarray(jax.vmap(game.attributes)(states))[:, : game.kinds]
+    trades = np.any(np.asarray(goals.low)[:, game.kinds :] > offers, axis=1)
+    kinds = {"needs a trade": trades, "needs no trade": ~trades}
+    return {
+        name: {"tasks": int(mask.sum()), "success": float(walked.success[mask].mean())}
+        for name, mask in kinds.items()
+        if mask.any()
+    }
 
 
 def causes_of_failure(agent: AnyAgent, walked: Walk, budget: int) -> dict[str, int]:

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from saplan.errors import InputError
-from saplan.experiments.evaluate import causes_of_failure, evaluate
+from saplan.experiments.evaluate import causes_of_failure, evaluate, success_apart
 from saplan.games import GAMES
 from saplan.model.walk import Planning
 from saplan.runs.store import ORACLE, find_agent, load_agent, open_agent
@@ -54,6 +54,7 @@ def summarise(
         "attempt_success": len(hits) / max(len(walked.attempts), 1),
         "steps_per_transition": float(np.mean([a.steps for a in hits])) if hits else None,
         "failures": causes_of_failure(agent, walked, budget),
+        "apart": success_apart(agent, walked, task_seed),
         "seconds": time.monotonic() - began,
     }
 
@@ -79,6 +80,8 @@ def evaluation_text(result: dict[str, Any]) -> str:
         )
     causes = ", ".join(f"{count} {cause}" for cause, count in result["failures"].items())
     lines.append(f"failed tasks by cause: {causes}")
+    for name, part in result["apart"].items():
+        lines.append(f"{name}: {part['success']:.1%} of {part['tasks']}")
     return "\n".join(lines)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from model.probe import COUNT_UP, GAME, TOGGLE, agent_of, begun, standing, trained
 
-from saplan.experiments.evaluate import causes_of_failure, evaluate
-from saplan.games import task_set
+from saplan.baselines.oracle import Oracle
+from saplan.experiments.evaluate import causes_of_failure, evaluate, success_apart
+from saplan.games import make_game, task_set
 from saplan.goals import Goal
 from saplan.model.agent import Agent
 from saplan.model.walk import FAITHFUL, IMPROVED, Attempt, Planning, PlanWalker, Walk
@@ -161,3 +162,17 @@ def test_causes_of_failure() -> None:
     assert causes_of_failure(trained(), walked, 50) == {"navigation": 2, "edge detector wrong": 1, "out of steps": 2}
     nothing = Walk(np.array([True]), np.zeros(1, int))
     assert causes_of_failure(trained(), nothing, 50) == {"navigation": 0, "edge detector wrong": 0, "out of steps": 0}
+
+
+def test_exchange_tells_apart_what_needs_a_trade() -> None:
+    game = make_game("exchange")
+    walked = Walk(np.array([True] * 20 + [False] * 20), np.zeros(40, int))
+    apart = success_apart(Oracle(game), walked, task_seed=3)
+    assert apart["needs a trade"]["tasks"] + apart["needs no trade"]["tasks"] == 40
+    assert apart["needs a trade"]["tasks"] > 5
+    both = sum(part["tasks"] * part["success"] for part in apart.values())
+    assert both == pytest.approx(20)
+    states, goals = task_set(game, 40, 3)
+    on_map, wanted = np.asarray(jax.vmap(game.attributes)(states))[:, :3], np.asarray(goals.low)[:, 3:]
+    assert apart["needs no trade"]["tasks"] == (wanted <= on_map).all(axis=1).sum()
+    assert success_apart(trained(), walked, 0) == {}
