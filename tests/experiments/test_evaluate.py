@@ -122,8 +122,11 @@ def test_an_agent_that_knows_nothing_fails_without_a_crash() -> None:
     assert walked.success.tolist() == [False]
 
 
-def test_an_attempt_that_takes_too_long_is_closed_and_its_edge_priced_up() -> None:
-    # A policy that sees no goal and always walks left never toggles the lamp.
+@pytest.mark.parametrize(("patience", "steps"), [(1e9, 12), (1.5, 7)])
+def test_an_attempt_that_takes_too_long_is_closed_and_its_edge_priced_up(patience: float, steps: int) -> None:
+    # A policy that sees no goal and always walks left never toggles the lamp. It is sure that one step is enough, so
+    # that it is given 1.5 × 1 + 5 steps, unless patience is endless.
+    planning = replace(STRICT, patience=patience)
     agent = trained()
     outputs = agent.policy.network.head.outputs
     bias = jnp.array([100.0, 0, 0, 0, 0, 0])
@@ -132,11 +135,11 @@ def test_an_attempt_that_takes_too_long_is_closed_and_its_edge_priced_up() -> No
         agent,
         (jnp.zeros_like(outputs.weight), bias),
     )
-    one = walker(standing(0, 0, 0), (3, -np.inf), (3, np.inf), stubborn, STRICT)
+    one = walker(standing(0, 0, 0), (3, -np.inf), (3, np.inf), stubborn, planning)
     toggle = int(agent.memory.index(GAME.space, jnp.array(TOGGLE)))
     before = one.agent.edges(np.array([[0.0, 0.0]], np.float32), STRICT)[1][0, toggle]
-    walked = one.walk(2 * STRICT.attempt_steps + 1, 0)
-    assert walked.attempts == [Attempt(0, (0.0, 0.0), TOGGLE, False, STRICT.attempt_steps)] * 2
+    walked = one.walk(2 * steps + 1, 0)
+    assert walked.attempts == [Attempt(0, (0.0, 0.0), TOGGLE, False, steps)] * 2
     route = one.routes[0]
     assert route is not None
     node = route.node(np.zeros(2))
@@ -144,8 +147,6 @@ def test_an_attempt_that_takes_too_long_is_closed_and_its_edge_priced_up() -> No
 
 
 def test_causes_of_failure() -> None:
-    index = lambda change: int(trained().memory.index(GAME.space, jnp.array(change)))  # noqa: E731
-    _up, _toggle = index(COUNT_UP), index(TOGGLE)
     walked = Walk(
         success=np.array([True, False, False, False, False, False]),
         steps=np.full(6, 50),
