@@ -203,6 +203,8 @@ class PlanOptions:
     """Steps allowed."""
     method: str | None = None
     """Insist on a method; `oracle` needs a game and no run: it knows the rules and sees the map."""
+    paper: bool = False
+    """Plan as the paper does: the likeliest path by the one probability its detector gives."""
     json: bool = False
     """Print JSON."""
 
@@ -217,13 +219,15 @@ def plan(arguments: list[str]) -> None:
     import json
 
     from saplan.envs.tell import narrate, tell_json
+    from saplan.model.walk import FAITHFUL, IMPROVED
     from saplan.runs.store import open_agent
 
-    agent = open_agent(run, options.method)[0]
+    agent, planning = open_agent(run, options.method)[0], FAITHFUL if options.paper else IMPROVED
     if options.json:
-        print(json.dumps(tell_json(agent, options.goal, options.seed, options.budget), indent=2, ensure_ascii=False))
+        told = tell_json(agent, options.goal, options.seed, options.budget, planning)
+        print(json.dumps(told, indent=2, ensure_ascii=False))
     else:
-        for text in narrate(agent, options.goal, options.seed, options.budget, in_colour()):
+        for text in narrate(agent, options.goal, options.seed, options.budget, in_colour(), planning):
             print(text, flush=True)
 
 

@@ -18,6 +18,7 @@ from saplan.experiments.evaluate import evaluate
 from saplan.games import Game, make_game
 from saplan.model.settings import Settings
 from saplan.model.training import Report, train_chunk, train_chunk_of_each
+from saplan.model.walk import FAITHFUL, IMPROVED
 from saplan.runs.config import RunConfig
 from saplan.runs.metrics import MetricsFile
 from saplan.runs.store import save_agent
@@ -197,7 +198,8 @@ class Loop:
         elapsed = time.monotonic() - self.timed_from
         if self.looks_at and self.done >= self.looks_at[0]:
             self.looks_at = [due for due in self.looks_at if due > self.done]
-            looked = (evaluate(agent, self.look_tasks, HELD_BACK_SEED) for agent in self.agents())
+            planning = IMPROVED if self.settings.relabel else FAITHFUL
+            looked = (evaluate(agent, self.look_tasks, HELD_BACK_SEED, planning=planning) for agent in self.agents())
             self.success = [float(walked.success.mean()) for walked in looked]
             self.timed_from += time.monotonic() - self.timed_from - elapsed
         self.positives += report.found.sum(axis=1)
