@@ -5,8 +5,7 @@
     python benchmarks/curves.py --draw                   # only draws
 
 A cell is one method on one game, all its seeds in one program; its result is results/curves-GAME-METHOD.json: success
-when half the steps were made, a quarter, and so on, and, of the finished agents, success on the fixed test tasks. Where
-there is no such file, agents that benchmarks/results.py trained one by one are drawn.
+when half the steps were made, a quarter, and so on, and, of the finished agents, success on the fixed test tasks.
 """
 
 import argparse
@@ -39,6 +38,15 @@ MARKERS = {"structured": "o", "unstructured": "s", "curriculum": "^"}
 def cell_path(game: str, method: str) -> Path:
     """Where a cell's result lies."""
     return RESULTS / f"curves-{game}-{method}.json"
+
+
+def finished(game: str, method: str) -> bool:
+    """Whether a cell was trained to its end and tested."""
+    path = cell_path(game, method)
+    if not path.exists():
+        return False
+    cell = read_json(path)
+    return method == "oracle" or len(cell["tests"]) == len(cell["seeds"])
 
 
 def train_cell(name: str, method: str, options: argparse.Namespace) -> None:
@@ -88,17 +96,11 @@ def oracle_cell(name: str, options: argparse.Namespace) -> None:
 
 
 def curve_of(game: str, method: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Steps, and success at them by seed: of the cell, or else of single agents that benchmarks/results.py trained."""
-    if cell_path(game, method).exists():
-        points = read_json(cell_path(game, method))["points"]
-        return np.array([p["steps"] for p in points]), np.array([p["success"] for p in points])
-    agents = [read_json(path)["points"] for path in sorted(RESULTS.glob(f"{game}-{method}-default-*.json"))]
-    agents = [points for points in agents if len(points) > 1]
-    if not agents:
+    """Steps, and success at them by seed; None where nothing was trained."""
+    if not cell_path(game, method).exists():
         return None
-    common = sorted(set.intersection(*({p["steps"] for p in points} for points in agents)))
-    success = [[next(p["success"] for p in points if p["steps"] == at) for points in agents] for at in common]
-    return np.array(common), np.array(success)
+    points = read_json(cell_path(game, method))["points"]
+    return np.array([p["steps"] for p in points]), np.array([p["success"] for p in points])
 
 
 def draw() -> None:
@@ -194,9 +196,8 @@ def main() -> None:
         wanted = options.cells or [f"{game}:{method}" for game in GAMES for method in (*METHODS, "oracle")]
         for cell in wanted:
             game, _, method = cell.partition(":")
-            path = cell_path(game, method)
-            if not path.exists() and curve_of(game, method) is None:
-                path.parent.mkdir(exist_ok=True)
+            if not finished(game, method):
+                RESULTS.mkdir(exist_ok=True)
                 if method == "oracle":
                     oracle_cell(game, options)
                 else:

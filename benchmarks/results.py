@@ -9,7 +9,6 @@ A cell whose file exists is not computed again.
 """
 
 import argparse
-import json
 import platform
 import time
 from dataclasses import replace
@@ -21,10 +20,10 @@ import jax
 
 from saplan.baselines.methods import METHODS, find_method
 from saplan.experiments.summary import PAPER, summarise
-from saplan.experiments.train import Shower, train, train_seeds
+from saplan.experiments.train import Shower, differences, train, train_seeds
 from saplan.games import make_game
 from saplan.model.walk import FAITHFUL, IMPROVED
-from saplan.runs.config import read_json, write_json
+from saplan.runs.config import config_from_json, read_json, write_json
 from saplan.runs.store import MANIFEST, load_agent
 
 HERE = Path(__file__).resolve().parent.parent
@@ -43,12 +42,9 @@ def measure(run: Path, variant: str) -> dict[str, Any]:
     planning = FAITHFUL if variant == "paper" else IMPROVED
     _, config = load_agent(run)
     hardware = read_json(run / MANIFEST)["about"]["hardware"]
-    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    new = [row for before, row in zip([{}, *rows], rows, strict=False) if row["success"] != before.get("success")]
-    points = [{"steps": row["steps"], "success": row["success"]} for row in new]
     result = summarise(str(run), 1000, 0, 150, planning)
     versions = {"python": platform.python_version(), "jax": jax.__version__}
-    extra = {"variant": variant, "budgeted_steps": config.steps, "hardware": hardware, "points": points}
+    extra = {"variant": variant, "budgeted_steps": config.steps, "hardware": hardware}
     return {**result, **extra, "versions": versions, "config": config.to_json()}
 
 
@@ -59,10 +55,11 @@ def train_cell(game_name: str, method: str, variant: str, steps: float, seed: in
     if path.exists():
         return
     print(name, flush=True)
-    run, shower, game = HERE / "runs" / name, Shower(), make_game(game_name)
+    run, game = HERE / "runs" / name, make_game(game_name)
     if not (run / MANIFEST).exists():
+        shower = Shower()
         settings = find_method(method).settings_for(game, variant == "paper")
-        train(game, int(steps), seed, settings, run, looks=6, show=shower, method=method)
+        train(game, int(steps), seed, settings, run, looks=1, show=shower, method=method)
         shower.close()
     save(path, measure(run, variant))
 
@@ -90,15 +87,18 @@ def save(path: Path, result: dict[str, Any]) -> None:
     print(f"{path.stem}: success {result['success']:.1%}", flush=True)
 
 
-Cells = dict[tuple[str, str, str, float, str], list[dict[str, Any]]]
+Cells = dict[tuple[str, str, str, float, str, str], list[dict[str, Any]]]
 
 
 def cells() -> Cells:
-    """All results by game, method, variant, budget and hardware; the structured model and the defaults first."""
+    """All results by game, method, variant, budget, other settings and hardware; the structured model comes first."""
     found: Cells = {}
     for path in sorted(path for method in METHODS for path in RESULTS.glob(f"*-{method}-*M-*.json")):
         row = read_json(path)
-        key = row["game"], row["method"], row["variant"], row["budgeted_steps"], row["hardware"]
+        config = config_from_json(row["config"], str(path))
+        usual = find_method(config.method).settings_for(config.game, row["variant"] == "paper")
+        other = ", ".join(f"{name} {value}" for name, value in differences(config.settings, usual).items())
+        key = row["game"], row["method"], row["variant"], row["budgeted_steps"], other, row["hardware"]
         found.setdefault(key, []).append(row)
     methods = list(METHODS)
     return dict(sorted(found.items(), key=lambda item: (methods.index(item[0][1]), item[0][2], item[0])))
@@ -107,17 +107,19 @@ def cells() -> Cells:
 def full_table() -> str:
     """One row per game, budget and variant, for docs/results.md."""
     lines = [
-        "| game | method | variant | steps | success | per seed | paper | steps to goal | failed tasks by cause | on |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| game | method | variant | steps | success | per seed | paper | steps to goal | failed tasks by cause | "
+        "settings | on |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for (game, method, variant, _, hardware), rows in cells().items():
+    for (game, method, variant, _, other, hardware), rows in cells().items():
         seeds = ", ".join(f"{row['success']:.1%} ({row['seed']})" for row in sorted(rows, key=lambda r: r["seed"]))
         causes = {cause: sum(row["failures"][cause] for row in rows) for cause in rows[0]["failures"]}
         success, steps = mean(row["success"] for row in rows), mean(row["mean_steps"] or 0 for row in rows)
         why = ", ".join(f"{count} {cause}" for cause, count in causes.items())
         lines.append(
             f"| {game} | {method} | {variant} | {trained(rows)} | **{success:.1%}** | {seeds} | "
-            f"{PAPER[method][game]:.1%} | {steps:.0f} | {why} (of {sum(row['tasks'] for row in rows)}) | {hardware} |"
+            f"{PAPER[method][game]:.1%} | {steps:.0f} | {why} (of {sum(row['tasks'] for row in rows)}) | "
+            f"{other or 'the defaults'} | {hardware} |"
         )
     return "\n".join(lines)
 
@@ -125,7 +127,7 @@ def full_table() -> str:
 def short_table() -> str:
     """The same in short, for the README."""
     lines = ["| game | training steps | success | seeds | the paper |", "| --- | --- | --- | --- | --- |"]
-    for (game, method, variant, _, _), rows in cells().items():
+    for (game, method, variant, _, _, _), rows in cells().items():
         if (method, variant) != ("structured", "default"):
             continue
         lines.append(
@@ -144,7 +146,7 @@ def write_tables() -> None:
     """Replaces the generated parts of docs/results.md and of the README."""
     for document, table in ((DOCUMENT, full_table()), (README, short_table())):
         text = document.read_text(encoding="utf-8")
-        before, after = text.split(BEGIN)[0], text.split(END)[1]
+        before, after = text.split(BEGIN)[0], text.split(BEGIN)[1].split(END, 1)[1]
         document.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}", encoding="utf-8")
 
 

@@ -206,9 +206,11 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for game in (ColouredSwitches(), Crafting()):
         for method in options.methods:
-            agents = [
-                train(game, int(options.steps), seed, looks=0, show=Shower(20), method=method) for seed in options.seeds
-            ]
+            agents = []
+            for seed in options.seeds:
+                shower = Shower(20)
+                agents.append(train(game, int(options.steps), seed, looks=0, show=shower, method=method))
+                shower.close()
             success = [float(evaluate(agent).success.mean()) for agent in agents]
             row = {"game": game.name, "method": method, "success": success, "steps": options.steps}
             rows.append(row | {"seeds": options.seeds, "tasks": 1000, "reported": REPORTED[game.name]})

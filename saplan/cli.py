@@ -214,7 +214,8 @@ def plan(arguments: list[str]) -> None:
     run, rest = take_run("plan", arguments)
     options = read(PlanOptions, "plan RUN", rest)
     check_number("--seed", options.seed)
-    check_number("--budget", options.budget)
+    if not 0 <= options.budget <= 100_000:
+        raise InputError(f"--budget must lie in 0..100000, got {options.budget}")
 
     import json
 

@@ -104,6 +104,8 @@ class CurriculumLearner(eqx.Module):
     """Games played and won at this distance since it was last judged."""
     distance: Int32[Array, "lanes"]
     """How far the goal of every lane's game was at its start."""
+    fresh: Bool[Array, "lanes"]
+    """Whether every lane's game is the first on its map: only those are judged."""
     lanes: Lanes
     key: PRNGKeyArray
     updates: Int32[Array, ""]
@@ -119,7 +121,8 @@ def begin_curriculum(game: Game[Any], settings: CurriculumSettings, key: PRNGKey
     wish, distance = draw_goals(game, settings, goal_key, lanes.rho, stage)
     lanes = eqx.tree_at(lambda x: (x.wish, x.explores), lanes, (wish, jnp.zeros(settings.lanes, bool)))
     zero = jnp.zeros((), jnp.int32)
-    return CurriculumLearner(policy, ADAM.init(policy), stage, zero, zero, distance, lanes, key, zero)
+    first = jnp.ones(settings.lanes, bool)
+    return CurriculumLearner(policy, ADAM.init(policy), stage, zero, zero, distance, first, lanes, key, zero)
 
 
 def update_curriculum(
@@ -141,16 +144,20 @@ def update_curriculum(
         shuffle(settings, policy_key),
     )  # fmt: skip
 
+    # Of the games that a lane ends in one rollout all but the first are the same map and goal again: a task won quickly
+    # must not count more often than one that fails slowly.
     first = jnp.cumsum(steps.game_over, axis=0) - steps.game_over == 0
-    present = jnp.where(first, learner.distance, distance) == learner.stage
-    games = learner.games + jnp.sum(steps.game_over & present, dtype=jnp.int32)
-    wins = learner.wins + jnp.sum(steps.success & present, dtype=jnp.int32)
+    judged_now = first & (learner.distance == learner.stage) & learner.fresh
+    games = learner.games + jnp.sum(steps.game_over & judged_now, dtype=jnp.int32)
+    wins = learner.wins + jnp.sum(steps.success & judged_now, dtype=jnp.int32)
+    ends = jnp.sum(steps.game_over, axis=0)
+    fresh_next = jnp.where(ends == 0, learner.fresh, ends == 1)
     judged = games >= settings.measured_on
     farther = judged & (wins >= settings.advance_at * games)
     stage = jnp.minimum(learner.stage + farther, STAGES[game.name])
     learner = CurriculumLearner(
         policy, policy_moments, stage, jnp.where(judged, 0, games), jnp.where(judged, 0, wins),
-        jnp.where(jnp.any(steps.game_over, axis=0), distance, learner.distance), lanes, key, learner.updates + 1,
+        jnp.where(ends > 0, distance, learner.distance), fresh_next, lanes, key, learner.updates + 1,
     )  # fmt: skip
     every: Steps = jax.tree.map(flat, steps)
     return learner, report_on(every, stage, jnp.zeros((), jnp.int32), losses, jnp.zeros(1))
@@ -159,7 +166,8 @@ def update_curriculum(
 def reached(game: Game[Any], rho: Rho, wish: Float[Array, "... W"]) -> Bool[Array, "..."]:
     """Whether ρ satisfies a goal, as tasks of the game judge it."""
     value, asked = jnp.split(wish, 2, axis=-1)
-    tolerance = jnp.array([block.tolerance * HAIR for block in game.space.blocks])
+    tolerances = [getattr(game, "tolerance", 0.0) if block.tolerance else 0.0 for block in game.space.blocks]
+    tolerance = jnp.array(tolerances) * HAIR
     return jnp.all((jnp.abs(rho - value) <= tolerance) | (asked == 0), axis=-1)
 
 
@@ -254,13 +262,13 @@ def exchange_goal(game: Exchange, key: PRNGKeyArray, rho: Rho, distance: Array) 
 def mining_goal(game: Mining, key: PRNGKeyArray, rho: Rho, distance: Array) -> tuple[Rho, Rho]:
     """First what one change of minerals can lead to, then points at most so far away."""
     q, (one_key, far_key, pick_key) = game.minerals, jax.random.split(key, 3)
-    steps = jnp.concatenate([jnp.eye(q) * game.yield_high, jnp.eye(q) * game.yield_low, jnp.eye(q) * -game.dumps])
-    once = rho[:q] + steps
+    mean = (game.yield_low + game.yield_high) / 2
+    once = rho[:q] + jnp.concatenate([jnp.eye(q) * mean, jnp.eye(q) * -game.dumps])
     corner = jnp.array([c + game.outer for c in game.centre])
     around = rho[:q] + jax.random.uniform(far_key, (256, q), minval=-1.0, maxval=1.0) * distance
     points = jnp.where((distance > 1), around, once[jax.random.randint(one_key, (256,), 0, len(once))])
     near = (jnp.linalg.norm(points - rho[:q], axis=1) <= distance + 0.5) & jnp.all(points <= corner, axis=1)
-    fits = game.inside(points) & near & jnp.any(jnp.abs(points - rho[:q]) > game.tolerance, axis=1)
+    fits = game.inside(points) & near & jnp.any(jnp.abs(points - rho[:q]) > game.tolerance * 1.01, axis=1)
     chosen = points[jax.random.categorical(pick_key, jnp.where(fits, 0.0, -1e9))]
     return jnp.concatenate([chosen, jnp.zeros(1)]), jnp.concatenate([jnp.ones(q), jnp.zeros(1)])
 

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 from saplan.errors import InputError
 from saplan.games import Exchange, Game, Mining, Switches
 from saplan.games.grid import CELLS, INTERACT, NOWHERE, PITCH, SIDE, Map, to_place
-from saplan.goals import Goal
+from saplan.goals import Goal, parse_goal
 from saplan.model.walk import GROUP, IMPROVED, Planning, Walker
 from saplan.planning import Plan, Route, search
 from saplan.planning.graph import NO_NODE
@@ -149,8 +149,9 @@ class Oracle:
         """Several tasks, ready to be carried out side by side."""
         return MiningOracle(self, state, goals) if isinstance(self.game, Mining) else GraphOracle(self, state, goals)
 
-    def plan(self, state: Any, goal: Goal, planning: Planning = IMPROVED) -> Plan:
+    def plan(self, state: Any, goal: Goal | str, planning: Planning = IMPROVED) -> Plan:
         """The path that is thought to take the fewest steps."""
+        goal = parse_goal(self.game.space, goal) if isinstance(goal, str) else goal
         rho = np.asarray(self.game.attributes(state))[None]
         one = Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None])
         return self.routes(rho, one)[0].plan(rho[0])

@@ -22,7 +22,7 @@ from saplan.baselines.rounded import rounded
 from saplan.baselines.table import Table, count_attempts, count_changes, empty_table
 from saplan.errors import InputError
 from saplan.games import Game
-from saplan.goals import Goal
+from saplan.goals import Goal, parse_goal
 from saplan.learning.returns import masked_mean
 from saplan.model.attempt import Judge, Lanes, Steps, Verdict, begin, fresh_maps, roll_out, usable
 from saplan.model.coding import Coding
@@ -30,9 +30,12 @@ from saplan.model.execution import Lessons, flat, for_each_used, policy_loss, re
 from saplan.model.policy import Policy, sample_actions
 from saplan.model.settings import Settings, settings_for
 from saplan.model.training import ADAM, Report, descend, learning_rate, report_on, select, shuffle
-from saplan.model.walk import IMPROVED, Planning, PlanWalker
+from saplan.model.walk import IMPROVED, Look, Planning, PlanWalker
 from saplan.planning import Plan, Raised, Route, search, with_raised
 from saplan.planning.search import FREE
+
+LARGEST = 2**24
+"""Pairs that a table can be given room for; such an agent takes 280 MiB on disk."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class UnstructuredSettings(Settings):
         super().__post_init__()
         if self.nodes < 16 or self.degree < 1 or self.epoch < 1:
             raise InputError("nodes must be at least 16, degree and epoch at least 1")
+        if self.nodes * self.degree > LARGEST:
+            raise InputError(f"nodes × degree must be at most {LARGEST}, got {self.nodes * self.degree}")
         if not 0 < self.decay <= 1 or not self.share_floor > 0:
             raise InputError("decay must lie in (0, 1], share-floor above 0")
 
@@ -180,7 +185,8 @@ def rare_pairs(table: Table, every: Steps, settings: UnstructuredSettings) -> Fl
     column = table.column(node, table.find(every.after))
     mean = jnp.sum(table.explored.astype(jnp.float32)) / jnp.maximum(table.pairs, 1)
     share = table.explored[node, column] / jnp.maximum(mean, 1.0)
-    return (share + settings.share_floor) ** -0.5
+    # What found no room in the table must not look new for ever.
+    return jnp.where(column >= 0, (share + settings.share_floor) ** -0.5, 0.0)
 
 
 def lessons(
@@ -232,8 +238,9 @@ class UnstructuredAgent(eqx.Module):
         """Several tasks, ready to be carried out side by side."""
         return PlanWalker(TablePlanner(self), state, goals, planning)
 
-    def plan(self, state: Any, goal: Goal, planning: Planning = IMPROVED) -> Plan:
+    def plan(self, state: Any, goal: Goal | str, planning: Planning = IMPROVED) -> Plan:
         """The likeliest path of attribute sets, by the table."""
+        goal = parse_goal(self.game.space, goal) if isinstance(goal, str) else goal
         rho = np.asarray(self.seen.attributes(state))[None]
         one = Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None])
         return TablePlanner(self).routes(rho, one, planning)[0].plan(rho[0])
@@ -244,7 +251,7 @@ class TablePlanner:
 
     def __init__(self, agent: UnstructuredAgent) -> None:
         """Takes the nodes that are in use."""
-        self.policy, self.game, self.seen = agent.policy, agent.game, agent.seen
+        self.agent, self.policy, self.game, self.seen = agent, agent.policy, agent.game, agent.seen
         self.settings: Settings = agent.settings
         table = jax.tree.map(np.asarray, agent.table)
         used = np.flatnonzero(table.tag)
@@ -280,8 +287,9 @@ class TablePlanner:
         low, high = np.asarray(goals.low), np.asarray(goals.high)
         return search(np.asarray(rho, np.float32), low, high, grain, edges, planning.max_nodes, planning.max_seconds)
 
-    def first_look(self, state: Any, planning: Planning) -> None:
-        """The table alone decides."""
+    def first_look(self, state: Any, planning: Planning) -> Look:
+        """The table alone decides; how long an attempt may take is the policy's to say."""
+        return None, np.asarray(expected_steps(self.agent, state))
 
     def known(self, rho: Float[np.ndarray, "K"]) -> Float[np.ndarray, "D"]:
         """How often every change from ρ was seen."""
@@ -297,6 +305,18 @@ class TablePlanner:
         """The change towards the target of an edge."""
         target = jnp.asarray(self.wish(rho, transition))
         return np.asarray(self.seen.space.difference(target, jnp.asarray(rho)))
+
+
+@eqx.filter_jit
+def expected_steps(agent: UnstructuredAgent, state: Any) -> Float[Array, "n D"]:
+    """How long every change from the present states should take, by the policy's value of it."""
+    game, settings = agent.seen, agent.settings
+    rho = jax.vmap(game.attributes)(state)
+    trunk = agent.policy.trunk(jax.vmap(game.observe)(state), rho)
+    targets, _ = agent.table.targets(agent.table.find(rho))
+    logits = jax.vmap(lambda wish: agent.policy.execution(trunk, wish), in_axes=1, out_axes=1)(targets)
+    value = jax.nn.log_sigmoid(jnp.max(logits, axis=-1))
+    return jnp.clip(1 + value / jnp.log(settings.discount), 1.0, settings.attempt_steps)
 
 
 def _hash(rho: Float[np.ndarray, "n K"]) -> np.ndarray:

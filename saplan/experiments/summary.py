@@ -51,7 +51,7 @@ def summarise(
         "seed": None if config is None else config.seed,
         "mean_steps": float(walked.steps[walked.success].mean()) if walked.success.any() else None,
         "attempts_per_task": len(walked.attempts) / tasks,
-        "attempt_success": len(hits) / max(len(walked.attempts), 1),
+        "attempt_success": len(hits) / len(walked.attempts) if walked.attempts else None,
         "steps_per_transition": float(np.mean([a.steps for a in hits])) if hits else None,
         "failures": causes_of_failure(agent, walked, budget),
         "apart": success_apart(agent, walked, task_seed),

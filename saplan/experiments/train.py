@@ -39,6 +39,8 @@ class Progress:
     steps_per_second: float
     success: float | None
     """Share of held-back tasks that succeed, when last looked at."""
+    looked: bool
+    """Whether that was just now."""
     known: int
     """Size of 𝓑, or of what a method has in its place."""
     counts: str
@@ -124,13 +126,20 @@ def command(config: RunConfig) -> str:
     if config.method != "structured":
         words.append(f"--method {config.method}")
     usual, settings = (find_method(config.method).settings_for(config.game, paper) for paper in (False, True))
-    if config.settings.relabel == settings.relabel:
+    if len(differences(config.settings, settings)) < len(differences(config.settings, usual)):
         words.append("--paper")
         usual = settings
-    for name, value in vars(config.settings).items():
-        if value != getattr(usual, name) and not isinstance(value, bool):
-            words.append(f"--{name.replace('_', '-')} {value}")
+    for name, value in differences(config.settings, usual).items():
+        option = name.replace("_", "-")
+        words.append(
+            (f"--{option}" if value else f"--no-{option}") if isinstance(value, bool) else f"--{option} {value}"
+        )
     return " ".join(words)
+
+
+def differences(settings: Settings, usual: Settings) -> dict[str, Any]:
+    """The settings that are not the usual ones."""
+    return {name: value for name, value in vars(settings).items() if value != getattr(usual, name)}
 
 
 def hardware() -> str:
@@ -144,7 +153,7 @@ def together(each: list[Progress]) -> Progress:
     mean = {
         name: sum(values) / len(each)
         for name, values in ((n, [getattr(p, n) for p in each]) for n in Progress.__dataclass_fields__)
-        if not isinstance(values[0], str) and None not in values
+        if not isinstance(values[0], str | bool) and None not in values
     }
     whole = {name: int(mean[name]) for name in ("steps", "total", "known", "overflow", "positives", "negatives")}
     return replace(each[0], **{**mean, **whole})
@@ -196,7 +205,8 @@ class Loop:
             self.timed_from, self.untimed = time.monotonic(), count
         self.done += count
         elapsed = time.monotonic() - self.timed_from
-        if self.looks_at and self.done >= self.looks_at[0]:
+        looks = bool(self.looks_at) and self.done >= self.looks_at[0]
+        if looks:
             self.looks_at = [due for due in self.looks_at if due > self.done]
             planning = IMPROVED if self.settings.relabel else FAITHFUL
             looked = (evaluate(agent, self.look_tasks, HELD_BACK_SEED, planning=planning) for agent in self.agents())
@@ -204,9 +214,9 @@ class Loop:
             self.timed_from += time.monotonic() - self.timed_from - elapsed
         self.positives += report.found.sum(axis=1)
         self.negatives += report.failed.sum(axis=1)
-        return [self._progress(k, row(report, k), elapsed) for k in range(len(self.configs))]
+        return [self._progress(k, row(report, k), elapsed, looks) for k in range(len(self.configs))]
 
-    def _progress(self, k: int, report: Report, elapsed: float) -> Progress:
+    def _progress(self, k: int, report: Report, elapsed: float, looked: bool) -> Progress:
         per_update = self.settings.lanes * self.settings.rollout
         return Progress(
             steps=self.done * per_update,
@@ -214,6 +224,7 @@ class Loop:
             seconds=time.monotonic() - self.began,
             steps_per_second=(self.done - self.untimed) * per_update / max(elapsed, 1e-9),
             success=self.success[k],
+            looked=looked,
             known=int(report.known[-1]),
             counts=self.method.counts,
             overflow=int(report.overflow[-1]),

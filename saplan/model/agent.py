@@ -68,12 +68,10 @@ class Agent(eqx.Module):
         """The game as this agent perceives it: as it is."""
         return self.game
 
-    def first_look(self, state: Any, planning: Planning) -> Look | None:
+    def first_look(self, state: Any, planning: Planning) -> Look:
         """What every first transition costs, and how long it takes, by the policy's own value of the present states."""
-        if not planning.critic:
-            return None
         cost, steps = price_first(self, state, planning)
-        return np.asarray(cost), np.asarray(steps)
+        return np.asarray(cost) if planning.critic else None, np.asarray(steps)
 
     def known(self, rho: Float[np.ndarray, "K"]) -> Float[np.ndarray, "C"]:
         """One for every entry of 𝓑 in use."""

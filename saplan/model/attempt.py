@@ -27,7 +27,7 @@ class Lanes(eqx.Module):
     explores: Bool[Array, "lanes"]
     """Whether the present attempt explores."""
     wish: Float[Array, "lanes W"]
-    """The change an executing lane is to make."""
+    """What an executing lane is to bring about: a change, or whatever the method wishes for."""
     clock: Int[Array, "lanes"]
     """Steps since the attempt began."""
     age: Int[Array, "lanes"]
@@ -163,7 +163,8 @@ def advance(
         clock=jnp.where(starts, 0, lanes.clock + 1),
         age=age,
         handover=handover,
-        trail=jnp.where(starts[:, None], 0, extend(lanes.trail, words, 0, action)),
+        # A change is a new situation, also where it does not end the attempt: words do not say what is held.
+        trail=jnp.where((starts | changed)[:, None], 0, extend(lanes.trail, words, 0, action)),
     )
     return following, steps
 

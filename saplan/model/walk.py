@@ -176,8 +176,8 @@ def advance(
     return following, jax.vmap(game.attributes)(following), after, hit
 
 
-Look = tuple[Float[np.ndarray, "n C"], Float[np.ndarray, "n C"]]
-"""Costs and steps of all transitions from several states."""
+Look = tuple[Float[np.ndarray, "n C"] | None, Float[np.ndarray, "n C"]]
+"""Costs (None: not asked) and steps of all transitions from several states."""
 
 
 @runtime_checkable
@@ -200,11 +200,11 @@ class Planner(Protocol):
     ) -> list[Route]:
         """Searches from several ρ to a goal each; `raised` names edges that are dearer than they seem."""
 
-    def first_look(self, state: Any, planning: Planning) -> Look | None:
+    def first_look(self, state: Any, planning: Planning) -> Look:
         """What every first transition costs, and how many steps it takes, by what is seen of the present states."""
 
     def known(self, rho: Float[np.ndarray, "K"]) -> Float[np.ndarray, "C"]:
-        """One for every transition that might be tried from ρ, zero for the others."""
+        """How much each transition is worth a try from ρ where no plan is known; zero where it is none at all."""
 
     def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
         """The change that a transition means at ρ."""
@@ -261,13 +261,13 @@ class PlanWalker(Walker):
             found = self.agent.routes(self.rho[group], goals, self.planning, self.raised[group[0]])
             for k, route in zip(group, found, strict=True):
                 self.routes[k] = route
-        look = self.agent.first_look(self.state, self.planning) if len(tasks) else None
+        if not len(tasks):
+            return
+        cost, steps = self.agent.first_look(self.state, self.planning)
         for k in tasks:
-            choice = self._choose(self.routes[k], self.rho[k], None if look is None else look[0][k])
+            choice = self._choose(self.routes[k], self.rho[k], None if cost is None else cost[k])
             self.transition[k] = choice
-            if look is not None:
-                expected = GRACE + self.planning.patience * look[1][k, choice]
-                self.limit[k] = min(expected, self.planning.attempt_steps)
+            self.limit[k] = min(GRACE + self.planning.patience * steps[k, choice], self.planning.attempt_steps)
             self.delta[k] = self.agent.change(self.rho[k], choice)
             self.wish[k] = self.agent.wish(self.rho[k], choice)
 

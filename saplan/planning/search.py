@@ -40,8 +40,8 @@ class Field:
 
     def __init__(self, graph: Graph, is_goal: Bool[np.ndarray, "n"]) -> None:
         """`is_goal` marks the nodes that satisfy their owner's goal."""
-        self.graph, self._is_goal = graph, is_goal
-        self.remaining: Float[np.ndarray, "n"] = distances(graph, is_goal, np.arange(len(graph)))
+        self.graph = graph
+        self.remaining: Float[np.ndarray, "n"] = distances(graph, is_goal)
         """The cost from every node to its owner's goal."""
 
 
@@ -130,18 +130,15 @@ def _frontier(
     return np.flatnonzero(waiting)
 
 
-def distances(graph: Graph, is_goal: Bool[np.ndarray, "n"], nodes: Int64[np.ndarray, "m"]) -> Float[np.ndarray, "m"]:
-    """The cost of the cheapest path from each of these nodes to a goal; they must be all of some owners'."""
-    goals = np.flatnonzero(is_goal[nodes])
+def distances(graph: Graph, is_goal: Bool[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+    """The cost of the cheapest path from every node to a goal of its owner."""
+    goals = np.flatnonzero(is_goal)
     if not len(goals) or not graph.ends.size:
-        return np.where(is_goal[nodes], 0.0, np.inf)
-    place = np.empty(len(graph), np.int32)
-    place[nodes] = np.arange(len(nodes))
-    ends = graph.ends[nodes]
-    real = ends >= 0
+        return np.where(is_goal, 0.0, np.inf)
+    real = graph.ends >= 0
     first = np.append(0, np.cumsum(real.sum(axis=1))).astype(np.int32)
-    cost = np.maximum(graph.cost[nodes][real].astype(np.float64), FREE)
+    cost = np.maximum(graph.cost[real].astype(np.float64), FREE)
     # Rows of edges as they lie, read as columns: the graph against its direction. Built so, parallel edges stay apart,
     # where a matrix of (row, column) pairs would add them up.
-    against = scipy.sparse.csc_array((cost, place[ends[real]], first), shape=(len(nodes), len(nodes)))
+    against = scipy.sparse.csc_array((cost, graph.ends[real], first), shape=(len(graph), len(graph)))
     return dijkstra(against, indices=goals, min_only=True)

@@ -25,7 +25,7 @@ ORACLE = "oracle"
 """The one method that is not trained."""
 SHIPPED = Path(__file__).parent.parent / "agents"
 """Small trained agents, one per game."""
-LARGEST = 256 * 2**20
+LARGEST = 512 * 2**20
 """Files beyond this size are refused unread."""
 
 
