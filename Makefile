@@ -43,7 +43,7 @@ benchmark-training: .venv/peers ## our training against a PPO in JAX (and Stable
 benchmark-planning: .venv/installed ## planning time against graph size
 	$(BIN)/python benchmarks/planning.py
 
-results: .venv/installed ## train and evaluate what docs/results.md shows, and write its tables
+results: .venv/installed ## train and evaluate the small agents that docs/results.md shows, and write its tables
 	$(BIN)/python benchmarks/results.py switches:2.5e6 exchange:4e6 mining:5e6 --seeds 0 1 2
 
 lock: ## write the exact versions of a fresh installation to constraints.txt

@@ -244,7 +244,7 @@ class GraphOracle(OracleWalker):
             options = route.options(node)
             remaining = route.field.remaining
             nearer = remaining[np.maximum(route.field.graph.ends[node], 0)] < remaining[node]
-            close = nearer & (options <= options.min() + SLACK)
+            close = nearer & np.isfinite(options) & (options <= options.min() + SLACK)
             if close.any():
                 cost = np.where(close, route.field.graph.cost[node], 0.0)
                 real = np.where(close, options - cost + steps[k], np.inf)
