@@ -15,8 +15,9 @@ import jax.numpy as jnp
 from report import describe, save, setting, table
 
 from saplan.baselines.table import Table, count_attempts, count_changes, empty_table
+from saplan.baselines.unstructured import rare_pairs
 
-STEPS, DEGREE, ATTRIBUTES = 8192, 16, 6
+STEPS, DEGREE, ATTRIBUTES, FLOOR = 8192, 16, 6, 0.001
 
 
 def draw(key: jax.Array, side: int, count: int) -> tuple[jax.Array, jax.Array]:
@@ -28,11 +29,12 @@ def draw(key: jax.Array, side: int, count: int) -> tuple[jax.Array, jax.Array]:
 
 
 @jax.jit
-def take_in(known: Table, before: jax.Array, after: jax.Array) -> Table:
-    """What training does with a rollout."""
+def take_in(known: Table, before: jax.Array, after: jax.Array) -> tuple[Table, jax.Array]:
+    """What training does with a rollout: it counts changes and attempts, and weighs how rare the changes are."""
     yes = jnp.ones(len(before), bool)
     known = count_changes(known, before, after, yes)
-    return count_attempts(known, before, after, yes, yes, jnp.ones(()))
+    known = count_attempts(known, before, after, yes, yes, jnp.ones(()))
+    return known, jnp.sum(rare_pairs(known, before, after, FLOOR)) + known.pairs
 
 
 def measure(nodes: int, repetitions: int) -> dict[str, float]:
@@ -41,21 +43,21 @@ def measure(nodes: int, repetitions: int) -> dict[str, float]:
     keys = iter(jax.random.split(jax.random.key(0), 100_000))
     known = empty_table(nodes, DEGREE, ATTRIBUTES)
     for _ in range(3 * nodes * 6 // STEPS + 1):
-        known = take_in(known, *draw(next(keys), side, STEPS))
+        known, _ = take_in(known, *draw(next(keys), side, STEPS))
     # As in training: many rollouts in one program, so that the table is changed in place and not copied.
     rounds = 16
 
     @jax.jit
-    def chunk(known: Table, key: jax.Array) -> Table:
-        def one(known: Table, key: jax.Array) -> tuple[Table, None]:
-            return take_in(known, *draw(key, side, STEPS)), None
+    def chunk(known: Table, key: jax.Array) -> tuple[Table, jax.Array]:
+        def one(known: Table, key: jax.Array) -> tuple[Table, jax.Array]:
+            return take_in(known, *draw(key, side, STEPS))
 
-        return jax.lax.scan(one, known, jax.random.split(key, rounds))[0]
+        return jax.lax.scan(one, known, jax.random.split(key, rounds))
 
     times = []
     for _ in range(repetitions + 1):
         begin = time.perf_counter()
-        known = jax.block_until_ready(chunk(known, next(keys)))
+        known, _ = jax.block_until_ready(chunk(known, next(keys)))
         times.append((time.perf_counter() - begin) / rounds)
     return {
         "nodes": int(known.nodes), "room": nodes, "pairs": int(known.pairs), "overflow": int(known.overflow),

@@ -140,7 +140,8 @@ def update_unstructured(
     decay = jnp.where(learner.updates % settings.epoch == settings.epoch - 1, settings.decay, 1.0)
     table = count_attempts(table, every.rho, every.wish, tried, every.success, decay)
 
-    reward = jnp.where(steps.changed, rare_pairs(table, every, settings).reshape(steps.changed.shape), 0.0)
+    rare = rare_pairs(table, every.rho, every.after, settings.share_floor)
+    reward = jnp.where(steps.changed, rare.reshape(steps.changed.shape), 0.0)
     mean = masked_mean(reward, steps.changed)
     scale = jnp.where(learner.updates == 0, mean, 0.99 * learner.reward_scale + 0.01 * mean)
     taught, columns = lessons(seen, settings, learner.policy, table, steps, lanes, reward / jnp.maximum(scale, 1e-3))
@@ -179,14 +180,14 @@ def draw_neighbour(table: Table, key: PRNGKeyArray, rho: Float[Array, "lanes K"]
     return jnp.where(there.any(1)[:, None], drawn, rho)
 
 
-def rare_pairs(table: Table, every: Steps, settings: UnstructuredSettings) -> Float[Array, "n"]:
+def rare_pairs(table: Table, before: Rho, after: Rho, floor: float) -> Float[Array, "n"]:
     """The exploration bonus (share + floor)^-0.5; a pair's share is its count by the mean count of all pairs."""
-    node = table.find(every.rho)
-    column = table.column(node, table.find(every.after))
+    node = table.find(before)
+    column = table.column(node, table.find(after))
     mean = jnp.sum(table.explored.astype(jnp.float32)) / jnp.maximum(table.pairs, 1)
     share = table.explored[node, column] / jnp.maximum(mean, 1.0)
     # What found no room in the table must not look new for ever.
-    return jnp.where(column >= 0, (share + settings.share_floor) ** -0.5, 0.0)
+    return jnp.where(column >= 0, (share + floor) ** -0.5, 0.0)
 
 
 def lessons(
