@@ -16,18 +16,16 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product, Rho
 from saplan.algebra.base import Features
-from saplan.baselines.unstructured import own_wish_loss
 from saplan.errors import InputError
 from saplan.games import Exchange, Game, Mining, Switches
 from saplan.goals import HAIR, Goal
 from saplan.model.attempt import Judge, Lanes, Steps, Verdict, begin, fresh_maps, roll_out, usable
 from saplan.model.coding import Coding
-from saplan.model.execution import Lessons, flat, review
+from saplan.model.execution import Lessons, flat, own_wish_loss, review
 from saplan.model.policy import Policy, sample_actions
 from saplan.model.settings import Settings, settings_for
-from saplan.model.trail import empty_trail
 from saplan.model.training import ADAM, Report, descend, learning_rate, report_on, select, shuffle
-from saplan.model.walk import IMPROVED, TRAIL, Planning, Walker, choose_actions
+from saplan.model.walk import IMPROVED, Planning, PolicyWalker
 
 STAGES = {"switches": 15, "exchange": 30, "mining": 15}
 """The most distant goals of each game, in stages (paper, appendix). On mining stage 1 is a single change; every
@@ -301,16 +299,14 @@ class CurriculumAgent(eqx.Module):
         return GoalWalker(self, state, goals)
 
 
-class GoalWalker(Walker):
+class GoalWalker(PolicyWalker):
     """Walks straight for the goal."""
 
     def __init__(self, agent: CurriculumAgent, state: Any, goals: Goal) -> None:
         """Everybody is told the goal, once."""
-        super().__init__(agent.game, state, goals)
+        super().__init__(agent.policy, agent.settings, agent.game, agent.seen, state, goals)
         asked = np.isfinite(self.low) | np.isfinite(self.high)
-        centre = np.where(asked, goals.centre, 0.0)
-        self.agent, self.wish = agent, jnp.asarray(np.concatenate([centre, asked], axis=1), jnp.float32)
-        self.trail = empty_trail(len(self.rho), TRAIL)
+        self.wish = np.concatenate([np.where(asked, goals.centre, 0.0), asked], axis=1).astype(np.float32)
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
         """There is nothing to decide."""
@@ -320,14 +316,6 @@ class GoalWalker(Walker):
 
     def ended(self, task: int, success: bool) -> None:
         """A change of ρ ends nothing: there is one attempt, at the goal itself."""
-
-    def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
-        agent, label = self.agent, jnp.zeros(len(self.rho), jnp.int32)
-        trail = jnp.where(jnp.asarray(self.moved)[:, None], 0, self.trail)
-        action, self.trail = choose_actions(
-            agent.policy, agent.game, agent.settings, key, self.state, self.wish, label, trail
-        )
-        return action
 
 
 def agent_of(learner: CurriculumLearner, game: Game[Any], settings: CurriculumSettings) -> CurriculumAgent:

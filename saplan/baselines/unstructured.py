@@ -26,7 +26,7 @@ from saplan.goals import Goal, parse_goal
 from saplan.learning.returns import masked_mean
 from saplan.model.attempt import Judge, Lanes, Steps, Verdict, begin, fresh_maps, roll_out, usable
 from saplan.model.coding import Coding
-from saplan.model.execution import Lessons, flat, for_each_used, policy_loss, review
+from saplan.model.execution import Lessons, flat, for_each_used, own_wish_loss, review
 from saplan.model.policy import Policy, sample_actions
 from saplan.model.settings import Settings, settings_for
 from saplan.model.training import ADAM, Report, descend, learning_rate, report_on, select, shuffle
@@ -152,12 +152,6 @@ def update_unstructured(
     )  # fmt: skip
     learner = UnstructuredLearner(policy, table, policy_moments, scale, lanes, key, learner.updates + 1)
     return learner, report_on(every, table.pairs, table.overflow, losses, jnp.zeros(1))
-
-
-def own_wish_loss(policy: Policy, count: Int32[Array, ""] | int, batch: Lessons) -> Float[Array, ""]:
-    """The loss of lessons in which every step has wishes of its own."""
-    assert batch.wish is not None
-    return policy_loss(policy, jnp.swapaxes(batch.wish, 0, 1), count, batch)
 
 
 def by_arrival() -> Judge:

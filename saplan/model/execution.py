@@ -146,6 +146,12 @@ def policy_loss(
     return execute + 0.5 * explore
 
 
+def own_wish_loss(policy: Policy, count: Int32[Array, ""] | int, batch: Lessons) -> Float[Array, ""]:
+    """The loss of lessons in which every step has wishes of its own."""
+    assert batch.wish is not None
+    return policy_loss(policy, jnp.swapaxes(batch.wish, 0, 1), count, batch)
+
+
 def wish_loss(
     coding: Coding,
     learnt: tuple[Head, Float[Array, "n features"]],

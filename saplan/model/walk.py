@@ -213,35 +213,46 @@ class Planner(Protocol):
         """What the policy is told to bring it about."""
 
 
-class PlanWalker(Walker):
+class PolicyWalker(Walker):
+    """Acts by an execution policy that is told a wish, and keeps the trail."""
+
+    def __init__(
+        self, policy: Policy, settings: Settings, game: Game[Any], seen: Game[Any], state: Any, goals: Goal
+    ) -> None:
+        """Nothing wished for yet."""
+        super().__init__(game, state, goals, seen)
+        self.policy, self.settings = policy, settings
+        tasks = len(self.rho)
+        self.wish = np.zeros((tasks, policy.coding.wish_size), np.float32)
+        self.transition = np.zeros(tasks, np.int32)
+        """Tells wishes apart on the trail; a walker that wishes for one thing alone leaves it at zero."""
+        self.trail = empty_trail(tasks, TRAIL)
+
+    def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
+        wish, label = jnp.asarray(self.wish), jnp.asarray(self.transition)
+        trail = jnp.where(jnp.asarray(self.moved)[:, None], 0, self.trail)
+        action, self.trail = choose_actions(self.policy, self.seen, self.settings, key, self.state, wish, label, trail)
+        return action
+
+
+class PlanWalker(PolicyWalker):
     """Walks along plans: a transition at a time, replanning by look-up, pricing up what failed."""
 
     def __init__(self, agent: Planner, state: Any, goals: Goal, planning: Planning) -> None:
         """Nothing planned yet."""
-        super().__init__(agent.game, state, goals, agent.seen)
+        settings = replace(agent.settings, temperature=planning.temperature or agent.settings.temperature)
+        super().__init__(agent.policy, settings, agent.game, agent.seen, state, goals)
         self.agent, self.planning = agent, planning
-        self.settings = replace(agent.settings, temperature=planning.temperature or agent.settings.temperature)
         tasks = len(self.rho)
         self.routes: list[Route | None] = [None] * tasks
         self.raised: list[list[tuple[np.ndarray, int, float]]] = [[] for _ in range(tasks)]
         """What failed so far, and how much dearer that made it."""
-        self.transition = np.zeros(tasks, np.int32)
-        self.wish = np.zeros((tasks, agent.policy.coding.wish_size), np.float32)
         self.limit = np.full(tasks, float(planning.attempt_steps))
         """Steps after which the present attempt of every task has failed."""
-        self.trail = empty_trail(tasks, TRAIL)
         self.random = np.random.default_rng(0)
 
     def late(self) -> Bool[np.ndarray, "tasks"]:
         return self.clock >= self.limit
-
-    def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
-        agent, wish, label = self.agent, jnp.asarray(self.wish), jnp.asarray(self.transition)
-        trail = jnp.where(jnp.asarray(self.moved)[:, None], 0, self.trail)
-        action, self.trail = choose_actions(
-            agent.policy, agent.seen, self.settings, key, self.state, wish, label, trail
-        )
-        return action
 
     def ended(self, task: int, success: bool) -> None:
         """Books the attempt, and prices up the edge if it failed."""
