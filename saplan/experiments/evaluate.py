@@ -1,5 +1,6 @@
 """Success on a fixed set of tasks, and why the others failed."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,9 +18,15 @@ def evaluate(
     planning: Planning = IMPROVED,
     seed: int = 0,
 ) -> Walk:
-    """Carries out fixed tasks; a task succeeds at the first moment its goal holds, within the budget of steps."""
-    states, goals = task_set(agent.game, tasks, task_seed)
-    return agent.walker(states, goals, planning).walk(budget, seed)
+    """Carries out fixed tasks; a task succeeds at the first moment its goal holds, within the budget of steps.
+
+    This is done on the CPU, wherever the agent was trained: a step is a small computation between two searches.
+    """
+    cpu = jax.devices("cpu")[0]
+    with jax.default_device(cpu):
+        agent = jax.tree.map(lambda leaf: jax.device_put(leaf, cpu) if eqx.is_array(leaf) else leaf, agent)
+        states, goals = task_set(agent.game, tasks, task_seed)
+        return agent.walker(states, goals, planning).walk(budget, seed)
 
 
 def success_apart(agent: AnyAgent, walked: Walk, task_seed: int) -> dict[str, dict[str, float]]:
