@@ -20,8 +20,9 @@ import numpy as np
 from saplan.baselines.methods import METHODS
 from saplan.baselines.oracle import Oracle
 from saplan.experiments.evaluate import causes_of_failure, evaluate
+from saplan.experiments.loop import Loop
 from saplan.experiments.summary import PAPER
-from saplan.experiments.train import Loop, hardware
+from saplan.experiments.train import hardware
 from saplan.games import GAMES, make_game
 from saplan.runs.config import RunConfig, read_json, write_json
 
@@ -55,12 +56,10 @@ def train_cell(name: str, method: str, options: argparse.Namespace) -> None:
     numbers = {key: int(value) for key, _, value in (one.partition("=") for one in options.set)}
     settings = replace(METHODS[method].settings_for(game, False), **numbers)
     configs = [RunConfig(game, settings, steps, seed, method) for seed in options.seeds]
-    per_update = settings.lanes * settings.rollout
-    loop, points, began = Loop(configs, steps // per_update, options.looks, options.look_tasks), [], time.monotonic()
+    loop, points, began = Loop(configs, options.looks, options.look_tasks), [], time.monotonic()
     while loop.done < loop.updates:
-        due = len(loop.looks_at)
         each = loop.chunk()
-        if len(loop.looks_at) < due:
+        if each[0].looked:
             points.append({"steps": each[0].steps, "success": [one.success for one in each]})
             known = ", ".join(str(one.known) for one in each)
             print(
@@ -107,7 +106,7 @@ def draw() -> None:
     """One panel per game."""
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(1, len(GAMES), figsize=(12, 4), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(1, len(GAMES), figsize=(12, 4.3), sharey=True, layout="constrained")
     for panel, game in zip(panels, GAMES, strict=True):
         for method in METHODS:
             curve = curve_of(game, method)
@@ -120,10 +119,15 @@ def draw() -> None:
         if cell_path(game, "oracle").exists():
             best = 100 * read_json(cell_path(game, "oracle"))["success"]
             panel.axhline(best, color=COLOURS["oracle"], ls="--", lw=1.2, label="oracle")
-        panel.set(title=game, xscale="log", xlabel="environment steps (millions)", ylim=(-2, 102))
+        panel.set_xscale("log")
+        panel.set_xticks([1, 2, 5, 10], ["1", "2", "5", "10"])
+        panel.minorticks_off()
+        panel.set(title=game, xlabel="environment steps (millions)", ylim=(-2, 102))
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("tasks solved within 150 steps (%)")
-    panels[0].legend(loc="upper left", fontsize=8, title="dotted: the paper's figure", title_fontsize=7)
+    handles, labels = panels[0].get_legend_handles_labels()
+    paper = plt.Line2D([], [], color="black", ls=":", lw=1, label="the paper's figure, in its method's colour")
+    figure.legend([*handles, paper], [*labels, paper.get_label()], loc="outside lower center", ncols=5, fontsize=9)
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(PICTURE, dpi=130)
     print(PICTURE.relative_to(HERE))

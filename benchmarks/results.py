@@ -19,8 +19,9 @@ from typing import Any
 import jax
 
 from saplan.baselines.methods import METHODS, find_method
+from saplan.experiments.show import Shower
 from saplan.experiments.summary import PAPER, summarise
-from saplan.experiments.train import Shower, differences, train, train_seeds
+from saplan.experiments.train import differences, train, train_seeds
 from saplan.games import make_game
 from saplan.model.walk import FAITHFUL, IMPROVED
 from saplan.runs.config import config_from_json, read_json, write_json

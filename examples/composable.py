@@ -18,7 +18,8 @@ from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
 
 from saplan.algebra import Cyclic, Natural, Product
 from saplan.experiments.evaluate import evaluate
-from saplan.experiments.train import Shower, train
+from saplan.experiments.show import Shower
+from saplan.experiments.train import train
 from saplan.games.base import Game, Words
 from saplan.games.grid import INTERACT, MOVES, NOWHERE, Map, MapRules, Places, draw_map, move, vocabulary, words
 from saplan.games.scene import COLOURS, Scene, Thing, ground_scene

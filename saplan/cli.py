@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from saplan.errors import InputError, unknown_name
+from saplan.errors import InputError, NotFiniteError, StoppedError, unknown_name
 
 Options = TypeVar("Options")
 Rules = TypeVar("Rules")
@@ -123,16 +123,53 @@ class Train(Generic[Rules, Numbers]):
     """The run directory; by default runs/GAME-SEED, with the method's name where it is another."""
     looks: int = 5
     """How often to try held-back tasks: at the end, half-way, at a quarter, and so on."""
+    save_every: float = 60.0
+    """Seconds between two checkpoints. Ctrl-C and SIGTERM save, too."""
+    resume: Path | None = None
+    """Go on with the run in this directory: `saplan train --resume RUN` is enough. Options that are given as well must
+    be those of the run."""
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run from its newest checkpoint, as if it had never stopped."""
+
+    resume: Path
+    """The run directory."""
+    save_every: float = 60.0
+    """Seconds between two checkpoints."""
 
 
 def train(arguments: list[str]) -> None:
-    """`saplan train GAME`."""
+    """`saplan train GAME`, or `saplan train --resume RUN`."""
+    from saplan.experiments.show import Shower
+
+    if value_of("--resume", arguments, "") and arguments[0].startswith("-"):
+        given = read(Resume, "train", arguments)
+        out = given.resume
+        check_seconds("--save-every", given.save_every)
+        with contextlib.closing(Shower()) as shower:
+            go_on(out, None, shower, given.save_every)
+    else:
+        out = train_anew(arguments, Shower)
+    print(f"trained; the agent is in {out}: try `saplan evaluate {out}`")
+
+
+def go_on(out: Path, wanted: Any, shower: Any, save_every: float) -> None:
+    """Goes on with a run."""
+    from saplan.experiments.train import resume
+
+    resume(out, wanted, show=shower, save_every=save_every)
+
+
+def train_anew(arguments: list[str], shower_of: Any) -> Path:
+    """`saplan train GAME`, whose options may also name a run to go on with."""
     name, rest = take_game("train", arguments)
     faithful = "--paper" in rest
     rest = [word for word in rest if word != "--paper"]
 
     from saplan.baselines.methods import find_method
-    from saplan.experiments.train import Shower
+    from saplan.experiments.train import run_config
     from saplan.experiments.train import train as train_agent
     from saplan.games import GAMES
 
@@ -141,17 +178,19 @@ def train(arguments: list[str]) -> None:
     options = read(Train, f"train {name}", rest, (GAMES[name], method.settings), default)
     check_number("--seed", options.seed)
     check_number("--looks", options.looks)
+    check_seconds("--save-every", options.save_every)
+    config = run_config(options.game, options.steps, options.seed, options.settings, method.name)
     title = name if method.name == "structured" else f"{name}-{method.name}"
-    out = options.out or Path("runs") / f"{title}-{options.seed}"
-    shower = Shower()
-    try:
-        train_agent(
-            options.game, options.steps, options.seed, options.settings, out, options.looks,
-            show=shower, method=method.name,
-        )  # fmt: skip
-    finally:
-        shower.close()
-    print(f"trained; the agent is in {out}: try `saplan evaluate {out}`")
+    out = options.resume or options.out or Path("runs") / f"{title}-{options.seed}"
+    with contextlib.closing(shower_of()) as shower:
+        if options.resume is not None:
+            go_on(out, config, shower, options.save_every)
+        else:
+            train_agent(
+                config.game, config.steps, config.seed, config.settings, out, options.looks,
+                show=shower, method=method.name, save_every=options.save_every,
+            )  # fmt: skip
+    return out
 
 
 @dataclass(frozen=True)
@@ -269,8 +308,8 @@ def demo(arguments: list[str]) -> None:
 
     from saplan.envs.tell import narrate
     from saplan.experiments.evaluate import evaluate as run_tasks
+    from saplan.experiments.show import Shower
     from saplan.experiments.summary import PAPER
-    from saplan.experiments.train import Shower
     from saplan.experiments.train import train as train_agent
 
     print(f"Training on switches, without any task, for {options.steps / 1e6:g} M steps (the paper: 50 M) ...")
@@ -305,6 +344,12 @@ def main(argv: list[str] | None = None) -> int:
     except InputError as error:
         print("saplan:", " ".join(str(error).split()), file=sys.stderr)
         return 2
+    except NotFiniteError as error:
+        print("saplan:", error, file=sys.stderr)
+        return 3
+    except StoppedError as stop:
+        print("saplan:", stop, file=sys.stderr)
+        return 128 + stop.signal
     except BrokenPipeError:
         # The reader has gone; what is still buffered must not fail again when Python closes its files.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -343,6 +388,7 @@ def usage() -> str:
             *lines,
             "",
             "`saplan COMMAND --help` lists a command's options; `saplan --version` tells the version.",
+            "Exit codes: 0 done, 2 bad input, 3 a number was not finite, 130 and 143 stopped by Ctrl-C and SIGTERM.",
         ]
     )
 
@@ -449,6 +495,12 @@ def check_number(option: str, value: int) -> None:
     """`InputError` unless the number can be a seed or a count of steps."""
     if not 0 <= value < 2**31:
         raise InputError(f"{option} must lie in 0..{2**31 - 1}, got {value}")
+
+
+def check_seconds(option: str, value: float) -> None:
+    """`InputError` unless the number can be a time."""
+    if not 0 <= value < float("inf"):
+        raise InputError(f"{option} must be a number of seconds, not negative, got {value}")
 
 
 def in_colour() -> bool:

@@ -1,4 +1,4 @@
-"""The one exception that means "a person gave something wrong"."""
+"""The exceptions that a person is told about in one line, each with its exit code."""
 
 import difflib
 from collections.abc import Iterable
@@ -6,6 +6,19 @@ from collections.abc import Iterable
 
 class InputError(ValueError):
     """Bad input: one line that says what is wrong and what would be right. The command line exits with 2."""
+
+
+class NotFiniteError(ArithmeticError):
+    """Training met a number that is not finite, and stopped. The command line exits with 3."""
+
+
+class StoppedError(Exception):
+    """A person or the system asked training to stop; it is saved. The command line exits with 128 + the signal."""
+
+    def __init__(self, signal: int, message: str) -> None:
+        """`signal` is its number: 2 for Ctrl-C, 15 for SIGTERM."""
+        super().__init__(message)
+        self.signal = signal
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:

@@ -38,7 +38,9 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_train_leaves_a_run_directory(run: Path) -> None:
-    assert sorted(path.name for path in run.iterdir()) == [ARRAYS, MANIFEST, "metrics.jsonl"]
+    assert sorted(path.name for path in run.iterdir()) == [
+        ARRAYS, "checkpoints", "config.json", "lock", MANIFEST, "metrics.jsonl",
+    ]  # fmt: skip
     manifest = json.loads((run / MANIFEST).read_text())
     config = manifest["config"]
     assert (config["game"], config["steps"], config["seed"]) == ("switches", 16384, 3)

@@ -158,7 +158,7 @@ def update_curriculum(
         jnp.where(ends > 0, distance, learner.distance), fresh_next, lanes, key, learner.updates + 1,
     )  # fmt: skip
     every: Steps = jax.tree.map(flat, steps)
-    return learner, report_on(every, stage, jnp.zeros((), jnp.int32), losses, jnp.zeros(1))
+    return learner, report_on(every, stage, jnp.zeros((), jnp.int32), jnp.zeros(1), losses, jnp.zeros(1))
 
 
 def reached(game: Game[Any], rho: Rho, wish: Float[Array, "... W"]) -> Bool[Array, "..."]:

@@ -151,7 +151,7 @@ def update_unstructured(
         shuffle(settings, policy_key),
     )  # fmt: skip
     learner = UnstructuredLearner(policy, table, policy_moments, scale, lanes, key, learner.updates + 1)
-    return learner, report_on(every, table.pairs, table.overflow, losses, jnp.zeros(1))
+    return learner, report_on(every, table.pairs, table.overflow, reward, losses, jnp.zeros(1))
 
 
 def by_arrival() -> Judge:

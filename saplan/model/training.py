@@ -22,6 +22,7 @@ from saplan.model.coding import Algebraic
 from saplan.model.edges import EdgeDetector, Replay, edge_loss, empty_replay, push
 from saplan.model.execution import Lessons, lessons, policy_loss
 from saplan.model.exploration import exploration_reward
+from saplan.model.guard import NONE, first_fault
 from saplan.model.memory import Memory, count_attempts, count_visits, empty_memory, remember
 from saplan.model.policy import Policy, sample_actions
 from saplan.model.proposals import proposal_weights
@@ -60,11 +61,18 @@ class Report(eqx.Module):
     """Transitions in 𝓑; for other methods, what they have in its place."""
     overflow: Int32[Array, ""]
     """What found no room there."""
+    largest_attribute: Float[Array, ""]
+    largest_reward: Float[Array, ""]
+    """In magnitude, and not finite if any was not."""
     policy_loss: Float[Array, ""]
     edge_loss: Float[Array, ""]
+    fault: Int32[Array, ""]
+    """Which of the numbers that must be finite was not: see `guard`."""
 
 
-def report_on(flat: Steps, known: Array, overflow: Array, policy_losses: Array, edge_losses: Array) -> Report:
+def report_on(
+    flat: Steps, known: Array, overflow: Array, reward: Array, policy_losses: Array, edge_losses: Array
+) -> Report:
     """The report on a flattened rollout."""
     tried = (flat.success | flat.failure) & ~flat.explores
     return Report(
@@ -75,8 +83,11 @@ def report_on(flat: Steps, known: Array, overflow: Array, policy_losses: Array, 
         failed=jnp.sum(tried & ~flat.success, dtype=jnp.int32),
         known=known,
         overflow=overflow,
+        largest_attribute=jnp.maximum(jnp.max(jnp.abs(flat.rho)), jnp.max(jnp.abs(flat.after))),
+        largest_reward=jnp.max(jnp.abs(reward)),
         policy_loss=jnp.mean(policy_losses),
         edge_loss=jnp.mean(edge_losses),
+        fault=jnp.int32(NONE),
     )
 
 
@@ -133,7 +144,7 @@ def update(game: Game[Any], settings: Settings, total: int, learner: Learner) ->
         policy, detector, memory, positives, outcomes, policy_moments, detector_moments, scale, lanes, key,
         learner.updates + 1,
     )  # fmt: skip
-    return learner, report_on(flat, memory.size, memory.overflow, policy_losses, edge_losses)
+    return learner, report_on(flat, memory.size, memory.overflow, reward, policy_losses, edge_losses)
 
 
 def play(game: Game[Any], settings: Settings, key: PRNGKeyArray, learner: Learner) -> tuple[Lanes, Steps]:
@@ -215,15 +226,21 @@ def train_chunk(
 ) -> tuple[AnyLearner, Report]:
     """At most `size` updates in one compiled program, `count` of them: the last chunk needs no program of its own.
 
-    Reports come stacked, the first `count` of them meaning something. `step` is the method's update.
+    Reports come stacked, the first `count` of them meaning something. `step` is the method's update. After a number
+    that is not finite nothing is learnt any more, and the report of that update names it.
     """
     shapes = jax.eval_shape(lambda x: step(game, settings, total, x)[1], learner)
-    blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    blank = eqx.tree_at(lambda r: r.fault, jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes), jnp.int32(NONE))
 
-    def one(learner: AnyLearner, k: Array) -> tuple[AnyLearner, Report]:
-        return jax.lax.cond(k < count, lambda x: step(game, settings, total, x), lambda x: (x, blank), learner)
+    def one(carry: tuple[AnyLearner, Array], k: Array) -> tuple[tuple[AnyLearner, Array], Report]:
+        learner, sound = carry
+        goes_on = (k < count) & sound
+        learner, report = jax.lax.cond(goes_on, lambda x: step(game, settings, total, x), lambda x: (x, blank), learner)
+        fault = jnp.where(goes_on, first_fault(report, learner), NONE)
+        return (learner, sound & (fault == NONE)), eqx.tree_at(lambda r: r.fault, report, fault)
 
-    return jax.lax.scan(one, learner, jnp.arange(size))
+    (learner, _), reports = jax.lax.scan(one, (learner, jnp.bool_(True)), jnp.arange(size))
+    return learner, reports
 
 
 @eqx.filter_jit

@@ -11,6 +11,10 @@ from saplan.errors import InputError
 from saplan.games import GAMES, Game, make_game
 from saplan.games.grid import MapRules
 from saplan.model.settings import Settings
+from saplan.runs.files import read_bytes, replace_file
+
+LARGEST = 2**24
+"""Bytes of a JSON file. Beyond this nothing is read."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +66,13 @@ def _frozen(value: Any) -> Any:
 
 def read_json(path: Path) -> Any:
     """The data in a JSON file, or `InputError`."""
+    data = read_bytes(path, LARGEST)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        return json.loads(data)
     except (ValueError, RecursionError):
         raise InputError(f"{path} is not JSON") from None
 
 
 def write_json(path: Path, data: Any) -> None:
     """Writes readable JSON, or raises `InputError`."""
-    try:
-        path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    replace_file(path, (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())

@@ -1,22 +1,19 @@
 """Agents on disk: arrays in one safetensors file, and a manifest with its SHA-256. Loading executes nothing."""
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-import safetensors.numpy
-from safetensors import SafetensorError
 
 from saplan.baselines.methods import METHODS, AnyAgent, find_method
 from saplan.baselines.oracle import Oracle
 from saplan.errors import InputError, unknown_name
 from saplan.games import GAMES
+from saplan.runs.arrays import fill, from_bytes, to_arrays, to_bytes
 from saplan.runs.config import RunConfig, config_from_json, read_json, write_json
+from saplan.runs.files import make_directory, read_bytes, replace_file
 
 ARRAYS = "agent.safetensors"
 MANIFEST = "manifest.json"
@@ -36,19 +33,14 @@ def untrained_agent(config: RunConfig) -> AnyAgent:
 
 def save_agent(directory: Path, agent: AnyAgent, config: RunConfig, half: bool = False, about: Any = None) -> None:
     """Writes an agent into a directory; `half` stores the networks in 16 bits, for sharing."""
-    arrays = {}
-    for name, array in _named(agent).items():
-        value = np.asarray(array)
-        small = half and value.dtype == np.float32 and name.startswith((".policy", ".detector"))
-        arrays[name] = value.astype(np.float16) if small else value
-    data = safetensors.numpy.save(arrays)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        temporary = directory / (ARRAYS + ".new")
-        temporary.write_bytes(data)
-        os.replace(temporary, directory / ARRAYS)
-    except OSError as error:
-        raise InputError(f"cannot write {directory}: {error.strerror}") from None
+    arrays = to_arrays(agent)
+    if half:
+        small = {name for name, array in arrays.items() if array.dtype == np.float32}
+        small = {name for name in small if name.startswith((".policy", ".detector"))}
+        arrays.update({name: arrays[name].astype(np.float16) for name in small})
+    data = to_bytes(arrays)
+    make_directory(directory)
+    replace_file(directory / ARRAYS, data)
     manifest = {
         "format": FORMAT,
         "sha256": hashlib.sha256(data).hexdigest(),
@@ -67,19 +59,10 @@ def load_agent(directory: Path) -> tuple[AnyAgent, RunConfig]:
         raise InputError(f"{directory / MANIFEST} is not a manifest of the format {FORMAT!r}")
     config = config_from_json(manifest.get("config"), str(directory / MANIFEST))
     path = directory / ARRAYS
-    try:
-        if path.stat().st_size > LARGEST:
-            raise InputError(f"{path} is larger than {LARGEST // 2**20} MiB: no agent of ours is")
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    data = read_bytes(path, LARGEST)
     if hashlib.sha256(data).hexdigest() != manifest.get("sha256"):
         raise InputError(f"{path} is damaged: its SHA-256 is not the one in {MANIFEST}")
-    try:
-        arrays = safetensors.numpy.load(data)
-    except SafetensorError as error:
-        raise InputError(f"{path} is not a safetensors file: {error}") from None
-    return _filled(_outline(config, directory / MANIFEST), arrays, path), config
+    return fill(_outline(config, directory / MANIFEST), from_bytes(data, path), path), config
 
 
 def find_agent(run: str) -> Path:
@@ -121,23 +104,3 @@ def _outline(config: RunConfig, path: Path) -> AnyAgent:
     except (TypeError, ValueError, ArithmeticError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{path} describes no agent: {type(error).__name__}: {reason}") from None
-
-
-def _named(agent: AnyAgent) -> dict[str, Any]:
-    return {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(agent)}
-
-
-def _filled(agent: AnyAgent, arrays: dict[str, np.ndarray], path: Path) -> AnyAgent:
-    """`agent` with its arrays replaced by those of the same name, which must be all of them and of the same shape."""
-    wanted = _named(agent)
-    if set(arrays) != set(wanted):
-        odd = sorted(set(arrays) ^ set(wanted))[0]
-        raise InputError(f"{path} does not fit its manifest: {odd} is missing or unknown")
-    for name, like in wanted.items():
-        if arrays[name].shape != like.shape or arrays[name].dtype.kind != np.dtype(like.dtype).kind:
-            raise InputError(f"{path} does not fit its manifest: {name} has another shape or type")
-        if arrays[name].dtype.kind == "f" and not np.all(np.isfinite(arrays[name])):
-            raise InputError(f"{path} holds a number that is not finite, in {name}")
-    leaves, structure = jax.tree_util.tree_flatten_with_path(agent)
-    new = [jnp.asarray(arrays[jax.tree_util.keystr(p)], leaf.dtype) for p, leaf in leaves]
-    return jax.tree_util.tree_unflatten(structure, new)

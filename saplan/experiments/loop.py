@@ -1,0 +1,148 @@
+"""The host loop of training: compiled chunks, and between them a look at held-back tasks."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from saplan.baselines.methods import AnyAgent, find_method
+from saplan.errors import NotFiniteError
+from saplan.experiments.evaluate import evaluate
+from saplan.experiments.show import Progress
+from saplan.model.guard import NONE, name_fault
+from saplan.model.training import Report, train_chunk, train_chunk_of_each
+from saplan.model.walk import FAITHFUL, IMPROVED
+from saplan.runs.checkpoint import Checkpoint
+from saplan.runs.config import RunConfig
+
+HELD_BACK_SEED = 1_000_003
+"""Tasks that training looks at to report its progress. Test tasks have other seeds; nothing is learnt from either."""
+
+
+def row(stacked: Any, k: int) -> Any:
+    """One of several trees that are stacked leaf by leaf."""
+    return jax.tree.map(lambda leaf: leaf[k], stacked)
+
+
+class Loop:
+    """Training in chunks."""
+
+    def __init__(self, configs: list[RunConfig], looks: int, look_tasks: int, chunk: int | None = None) -> None:
+        """Nothing learnt yet. The configurations differ in their seeds alone; `chunk` is updates per program."""
+        self.configs, self.looks, self.look_tasks = configs, looks, look_tasks
+        self.game, self.settings = configs[0].game, configs[0].settings
+        self.method = find_method(configs[0].method)
+        self.per_update = self.settings.lanes * self.settings.rollout
+        self.updates = configs[0].steps // self.per_update
+        self.alone = len(configs) == 1
+        self.size = chunk or max(1, min(16, self.updates // 8))
+        self.learner: Any = self._stack([self._beginner(config.seed) for config in configs])
+        self.done = self.chunks = self.looked_at = 0
+        self.positives, self.negatives = np.zeros(len(configs), int), np.zeros(len(configs), int)
+        self.success: list[float | None] = [None] * len(configs)
+        self.began = self.timed_from = time.monotonic()
+        self.seconds = 0.0
+        """Spent before this process took over."""
+        self.untimed = 0
+
+    def _beginner(self, seed: int) -> Any:
+        return self.method.begin(self.game, self.settings, jax.random.key(seed))
+
+    def _stack(self, each: list[Any]) -> Any:
+        return each[0] if self.alone else jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
+
+    def outline(self) -> Any:
+        """A learner with shapes in place of arrays."""
+        return eqx.filter_eval_shape(self._beginner, 0)
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """All that is needed to go on from here, for every seed."""
+        learners = [self.learner] if self.alone else [row(self.learner, k) for k in range(len(self.configs))]
+        return [
+            Checkpoint(self.done, learner, {
+                "positives": int(self.positives[k]),
+                "negatives": int(self.negatives[k]),
+                "success": self.success[k],
+                "looks": self.looks,
+                "looked_at": self.looked_at,
+                "seconds": self._elapsed(),
+            })
+            for k, learner in enumerate(learners)
+        ]  # fmt: skip
+
+    def restore(self, each: list[Checkpoint]) -> None:
+        """Goes on from checkpoints of the same update, one per seed."""
+        self.learner = self._stack([one.learner for one in each])
+        self.done = each[0].updates
+        hosts = [one.host for one in each]
+        self.positives = np.array([host["positives"] for host in hosts])
+        self.negatives = np.array([host["negatives"] for host in hosts])
+        self.success = [host["success"] for host in hosts]
+        self.looks, self.looked_at, self.seconds = hosts[0]["looks"], hosts[0]["looked_at"], hosts[0]["seconds"]
+
+    def agents(self) -> list[AnyAgent]:
+        """The agents as they are now."""
+        return [self.method.agent_of(one.learner, self.game, self.settings) for one in self.checkpoints()]
+
+    def chunk(self, hurry: Callable[[], bool] = lambda: False) -> list[Progress]:
+        """Some updates, and a look at held-back tasks when one is due, unless there is a `hurry`.
+
+        `NotFiniteError` names the first number that is not finite, if there is one.
+        """
+        count = min(self.size, self.updates - self.done)
+        advance = train_chunk if self.alone else train_chunk_of_each
+        self.learner, report = advance(
+            self.game, self.settings, self.updates, self.size, jnp.int32(count), self.learner, self.method.update
+        )
+        report = jax.tree.map(lambda x: np.asarray(x).reshape(len(self.configs), self.size)[:, :count], report)
+        self._check(report)
+        if self.chunks == 0:  # the first chunk compiled; speed is that of the others
+            self.timed_from, self.untimed = time.monotonic(), self.done + count
+        self.chunks += 1
+        self.done += count
+        elapsed = time.monotonic() - self.timed_from
+        due = [at for at in (-(-self.updates // 2**k) for k in range(self.looks)) if self.looked_at < at <= self.done]
+        looks = bool(due) and not hurry()
+        if looks:
+            self.looked_at = self.done
+            self._look()
+            self.timed_from += time.monotonic() - self.timed_from - elapsed
+        self.positives += report.found.sum(axis=1)
+        self.negatives += report.failed.sum(axis=1)
+        return [self._progress(k, row(report, k), elapsed, looks) for k in range(len(self.configs))]
+
+    def _look(self) -> None:
+        planning = IMPROVED if self.settings.relabel else FAITHFUL
+        looked = (evaluate(agent, self.look_tasks, HELD_BACK_SEED, planning=planning) for agent in self.agents())
+        self.success = [float(walked.success.mean()) for walked in looked]
+
+    def _check(self, report: Report) -> None:
+        for k, config in enumerate(self.configs):
+            wrong = np.flatnonzero(report.fault[k] != NONE)
+            if len(wrong):
+                name = name_fault(int(report.fault[k, wrong[0]]), report, self.learner)
+                raise NotFiniteError(f"{name} is not finite in update {self.done + wrong[0] + 1} (seed {config.seed})")
+
+    def _elapsed(self) -> float:
+        return self.seconds + time.monotonic() - self.began
+
+    def _progress(self, k: int, report: Report, elapsed: float, looked: bool) -> Progress:
+        return Progress(
+            steps=self.done * self.per_update,
+            total=self.updates * self.per_update,
+            seconds=self._elapsed(),
+            steps_per_second=(self.done - self.untimed) * self.per_update / max(elapsed, 1e-9),
+            success=self.success[k],
+            looked=looked,
+            known=int(report.known[-1]),
+            counts=self.method.counts,
+            overflow=int(report.overflow[-1]),
+            positives=int(self.positives[k]),
+            negatives=int(self.negatives[k]),
+            attempt_success=int(report.successes.sum()) / max(int(report.attempts.sum()), 1),
+            attempt_steps=float(report.success_steps.mean()),
+        )

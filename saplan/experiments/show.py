@@ -1,0 +1,83 @@
+"""Where training stands, and how a person is shown it."""
+
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where training stands."""
+
+    steps: int
+    total: int
+    seconds: float
+    steps_per_second: float
+    success: float | None
+    """Share of held-back tasks that succeed, when last looked at."""
+    looked: bool
+    """Whether that was just now."""
+    known: int
+    """Size of 𝓑, or of what a method has in its place."""
+    counts: str
+    """What that is called."""
+    overflow: int
+    positives: int
+    negatives: int
+    """Examples that exploration and execution have given the edge detector so far."""
+    attempt_success: float
+    attempt_steps: float
+
+    def line(self) -> str:
+        """For people."""
+        seconds = (self.total - self.steps) / self.steps_per_second if self.steps_per_second else None
+        left = "?" if seconds is None else f"{seconds:.0f}"
+        looked = "–" if self.success is None else f"{self.success:.1%}"
+        return (
+            f"{self.steps / 1e6:.2f}/{self.total / 1e6:.2f} M steps  {self.steps_per_second / 1e3:.0f} k/s  "
+            f"tasks {looked}  attempts {self.attempt_success:.1%} in {self.attempt_steps:.1f}  "
+            f"{self.counts} {self.known}  +{self.positives} -{self.negatives}  {left} s left"
+        )
+
+
+def together(each: list[Progress]) -> Progress:
+    """The mean over seeds."""
+    mean = {
+        name: sum(values) / len(each)
+        for name, values in ((n, [getattr(p, n) for p in each]) for n in Progress.__dataclass_fields__)
+        if not isinstance(values[0], str | bool) and None not in values
+    }
+    whole = {name: int(mean[name]) for name in ("steps", "total", "known", "overflow", "positives", "negatives")}
+    return replace(each[0], **{**mean, **whole})
+
+
+class Shower:
+    """Shows progress: a bar that stays in place on a terminal, a plain line every few seconds elsewhere."""
+
+    def __init__(self, every: float = 5.0) -> None:
+        """`every` is the pause between plain lines, in seconds."""
+        self.every, self.last = every, 0.0
+        self.bar: Any = None
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            console = Console(stderr=True)
+            columns = (BarColumn(20), TextColumn("{task.description}"))
+            self.bar = Progress(*columns, console=console, transient=False)
+            self.bar.start()
+            self.task = self.bar.add_task("compiling …", total=None)
+
+    def __call__(self, progress: Progress) -> None:
+        """Shows the present state."""
+        if self.bar is not None:
+            self.bar.update(self.task, description=progress.line(), total=progress.total, completed=progress.steps)
+        elif time.monotonic() - self.last > self.every or progress.steps >= progress.total:
+            self.last = time.monotonic()
+            print(progress.line(), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Leaves the last state standing."""
+        if self.bar is not None:
+            self.bar.stop()

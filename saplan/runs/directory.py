@@ -1,0 +1,103 @@
+"""The directory of a run while it is being trained: configuration, metrics, checkpoints, and a lock on all of it."""
+
+from pathlib import Path
+from typing import Any
+
+from saplan.errors import InputError
+from saplan.runs.checkpoint import Checkpoint, Checkpoints, OtherConfigError, first_difference
+from saplan.runs.config import RunConfig, config_from_json, read_json, write_json
+from saplan.runs.files import Lock, make_directory
+from saplan.runs.metrics import MetricsFile
+
+CONFIG, METRICS = "config.json", "metrics.jsonl"
+
+
+class RunDirectory:
+    """A run of this process alone. `close` it at the end."""
+
+    def __init__(self, path: Path, lock: Lock, config: RunConfig) -> None:
+        """See `begin_run` and `reopen_run`."""
+        self.path, self.lock, self.config = path, lock, config
+        self.checkpoints = Checkpoints(path, config.to_json())
+        self.metrics: MetricsFile | None = None
+        self.saved: int | None = None
+        """Updates of the newest good checkpoint."""
+
+    def open_metrics(self, length: int) -> None:
+        """Opens the metrics, forgetting what was written after the checkpoint that training goes on from."""
+        self.metrics = MetricsFile(self.path / METRICS, length)
+
+    def log(self, row: dict[str, Any]) -> None:
+        """Appends to the metrics."""
+        assert self.metrics is not None
+        self.metrics.write(row)
+
+    def save(self, updates: int, learner: Any, host: dict[str, Any]) -> None:
+        """Writes a checkpoint; `InputError` if the disk does not take it, and then those before it still stand."""
+        assert self.metrics is not None
+        length = self.metrics.sync()
+        self.checkpoints.save(Checkpoint(updates, learner, {**host, "metrics_bytes": length}))
+        self.saved = updates
+
+    def newest(self, outline: Any, at_most: int | None = None) -> tuple[Checkpoint | None, list[str]]:
+        """The newest checkpoint that is whole, None if none was ever saved, and what is wrong with newer ones.
+
+        These are set aside. `InputError` if there are some and none is whole. `at_most` passes over those with more
+        updates.
+        """
+        wrong: dict[str, InputError] = {}
+        for name in self.checkpoints.names():
+            if at_most is not None and int(name.partition("-")[0]) > at_most:
+                continue
+            try:
+                found = self.checkpoints.load(name, outline)
+            except OtherConfigError:
+                raise
+            except InputError as error:
+                wrong[name] = error
+                continue
+            self.saved = found.updates
+            for damaged in wrong:
+                self.checkpoints.set_aside(damaged)
+            return found, [f"{error}; it is set aside, and the one before it is used" for error in wrong.values()]
+        if wrong:
+            raise InputError(f"no checkpoint of {self.path} is whole; of the newest: {next(iter(wrong.values()))}")
+        return None, []
+
+    def close(self) -> None:
+        """Lets others in."""
+        if self.metrics is not None:
+            self.metrics.close()
+        self.lock.release()
+
+
+def begin_run(path: Path, config: RunConfig) -> RunDirectory:
+    """A new run in a directory that holds none."""
+    make_directory(path)
+    lock = Lock(path)
+    try:
+        if any((path / name).exists() for name in (CONFIG, METRICS, "manifest.json", "checkpoints")):
+            raise InputError(
+                f"{path} holds a run already: go on with it by `saplan train --resume {path}`, or choose another --out"
+            )
+        write_json(path / CONFIG, config.to_json())
+    except InputError:
+        lock.release()
+        raise
+    return RunDirectory(path, lock, config)
+
+
+def reopen_run(path: Path, wanted: RunConfig | None = None) -> RunDirectory:
+    """The run in a directory, to go on with; `wanted` is what a person thinks its configuration is."""
+    if not (path / CONFIG).is_file():
+        raise InputError(f"{path} holds no run to go on with (no {CONFIG} in it)")
+    lock = Lock(path)
+    try:
+        config = config_from_json(read_json(path / CONFIG), str(path / CONFIG))
+        if wanted is not None and wanted.to_json() != config.to_json():
+            difference = first_difference(wanted.to_json(), config.to_json())
+            raise InputError(f"cannot go on with {path} under another configuration: {difference}")
+        return RunDirectory(path, lock, config)
+    except InputError:
+        lock.release()
+        raise
