@@ -29,8 +29,8 @@ def first_fault(report: Any, learner: Any) -> Int32[Array, ""]:
 PLAIN = {
     "report.largest_attribute": "an attribute of the game",
     "report.largest_reward": "a reward",
-    "report.policy_loss": "the policy's loss",
-    "report.edge_loss": "the edge detector's loss",
+    "report.policy_loss": "the policy's loss, or a gradient of it,",
+    "report.edge_loss": "the edge detector's loss, or a gradient of it,",
 }
 
 

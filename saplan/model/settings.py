@@ -1,10 +1,14 @@
 """All numbers of the model and its training, with their meaning."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 from saplan.errors import InputError
 from saplan.games import Game
+
+LARGEST = 2**24
+"""Of all whole numbers: what is larger is a slip of the keyboard."""
 
 
 @dataclass(frozen=True)
@@ -84,19 +88,39 @@ class Settings:
     """Whether every step teaches the execution policy about every transition in 𝓑 (paper: only the attempted one)."""
 
     def __post_init__(self) -> None:
-        positive = ("lanes", "rollout", "hidden", "epochs", "minibatches", "attempt_steps", "game_steps", "capacity",
-                    "edge_hidden", "edge_batch", "edge_steps", "positives", "outcomes")  # fmt: skip
-        for name in positive:
-            if getattr(self, name) < 1:
-                raise InputError(f"{name.replace('_', '-')} must be at least 1, got {getattr(self, name)}")
+        for name, value in vars(self).items():
+            complaint = _complaint(type(getattr(type(self), name)), value)
+            if complaint:
+                raise InputError(f"{_option(name)} must be {complaint}, got {value!r}")
+        for name in ("restart", "trace", "explore_random", "threshold", "uniform", "doubt"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{_option(name)} must lie in 0..1, got {getattr(self, name)}")
+        for name in ("alpha_surprise", "alpha_rare", "repeat_cost"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{_option(name)} must not be negative, got {getattr(self, name)}")
         if self.lanes % 2 and not self.handover:
             raise InputError(f"without handover half the lanes explore: lanes must be even, got {self.lanes}")
         if self.lanes * self.rollout % self.minibatches:
             raise InputError(f"lanes × rollout = {self.lanes * self.rollout} must be a multiple of minibatches")
         if not (0 < self.discount < 1 and 0 < self.explore_discount < 1):
             raise InputError("discounts must lie between 0 and 1")
-        if not (self.temperature > 0 and self.explore_temperature > 0 and self.learning_rate > 0):
-            raise InputError("temperatures and the learning rate must be above 0")
+        for name in ("temperature", "explore_temperature", "learning_rate", "edge_rate"):
+            if getattr(self, name) <= 0:
+                raise InputError(f"{_option(name)} must be above 0, got {getattr(self, name)}")
+
+
+def _option(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _complaint(kind: type, value: Any) -> str:
+    """What a setting of this kind must be, if the value is not."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is bool:
+        return "" if isinstance(value, bool) else "true or false"
+    if kind is int:
+        return "" if number and isinstance(value, int) and 1 <= value <= LARGEST else f"a whole number in 1..{LARGEST}"
+    return "" if number and math.isfinite(value) else "a number"
 
 
 def settings_for(game: Game[Any], faithful: bool = False) -> Settings:

@@ -227,19 +227,19 @@ def train_chunk(
     """At most `size` updates in one compiled program, `count` of them: the last chunk needs no program of its own.
 
     Reports come stacked, the first `count` of them meaning something. `step` is the method's update. After a number
-    that is not finite nothing is learnt any more, and the report of that update names it.
+    that is not finite nothing is learnt any more, and the reports from there on name it.
     """
     shapes = jax.eval_shape(lambda x: step(game, settings, total, x)[1], learner)
     blank = eqx.tree_at(lambda r: r.fault, jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes), jnp.int32(NONE))
 
     def one(carry: tuple[AnyLearner, Array], k: Array) -> tuple[tuple[AnyLearner, Array], Report]:
-        learner, sound = carry
-        goes_on = (k < count) & sound
+        learner, fault = carry
+        goes_on = (k < count) & (fault == NONE)
         learner, report = jax.lax.cond(goes_on, lambda x: step(game, settings, total, x), lambda x: (x, blank), learner)
-        fault = jnp.where(goes_on, first_fault(report, learner), NONE)
-        return (learner, sound & (fault == NONE)), eqx.tree_at(lambda r: r.fault, report, fault)
+        fault = jnp.where(goes_on, first_fault(report, learner), fault)
+        return (learner, fault), eqx.tree_at(lambda r: r.fault, report, fault)
 
-    (learner, _), reports = jax.lax.scan(one, (learner, jnp.bool_(True)), jnp.arange(size))
+    (learner, _), reports = jax.lax.scan(one, (learner, first_fault(blank, learner)), jnp.arange(size))
     return learner, reports
 
 

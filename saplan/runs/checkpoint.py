@@ -100,9 +100,8 @@ class Checkpoints:
         if format_ != FORMAT or not isinstance(host, dict) or updates != int(name.partition("-")[0]):
             raise InputError(f"{path / MANIFEST} is not a manifest of the format {FORMAT!r}")
         if config != self.config:
-            raise InputError(
-                f"{path} belongs to a run of another configuration: {first_difference(config, self.config)}"
-            )
+            difference = first_difference(self.config, config)
+            raise OtherConfigError(f"{path} belongs to a run of another configuration: {difference}")
         data = read_bytes(path / ARRAYS, LARGEST)
         if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
             raise InputError(f"{path / ARRAYS} is damaged: its SHA-256 is not the one in {MANIFEST}")

@@ -48,11 +48,14 @@ def config_from_json(data: Any, where: str) -> RunConfig:
             rules["maps"] = MapRules(**data["rules"]["maps"])
         if data["game"] not in GAMES:
             raise InputError(f"unknown game {data['game']!r}")
+        for name in ("steps", "seed"):
+            if type(data[name]) is not int or data[name] < 0:
+                raise InputError(f"{name} must be a whole number from 0 up, got {data[name]!r}")
         return RunConfig(
             game=make_game(data["game"], **rules),
             settings=find_method(str(data["method"])).settings(**data["settings"]),
-            steps=int(data["steps"]),
-            seed=int(data["seed"]),
+            steps=data["steps"],
+            seed=data["seed"],
             method=str(data["method"]),
         )
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:

@@ -1,0 +1,167 @@
+"""Processes that die at any moment, and runs that end the same all the same."""
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from saplan.baselines.methods import METHODS
+from saplan.cli import main
+from saplan.errors import InputError, StoppedError
+from saplan.experiments.loop import Loop
+from saplan.experiments.train import resume, train_seeds
+from saplan.runs.arrays import to_arrays
+from saplan.runs.store import load_agent
+from tests.reliability import record, times
+from tests.reliability.tiny import STEPS, UPDATES, tiny_config, train_tiny
+
+OPERATIONS_OF_A_SAVE = 9
+"""File operations inside one save, about."""
+
+
+def start(run: Path, where: int, cache: Path) -> subprocess.Popen[str]:
+    root = Path(__file__).parent.parent.parent
+    environment = {
+        **os.environ, "PYTHONPATH": str(root), "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "tests.reliability.tiny", str(run), str(where)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=root
+    )
+
+
+def end_of(run: Path) -> tuple[str, str, list[Any]]:
+    """The final agent and learner, by their hashes, and the metrics without what tells time."""
+    newest = sorted((run / "checkpoints").iterdir())[-1]
+    files = (run / "agent.safetensors", newest / "learner.safetensors")
+    agent, learner = (hashlib.sha256(path.read_bytes()).hexdigest() for path in files)
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return agent, learner, [{k: v for k, v in row.items() if "second" not in k} for row in rows]
+
+
+def test_killed_runs_end_as_if_they_had_not_been(tmp_path: Path) -> None:
+    chance, tried, good, kills, inside = random.Random(0), times(100, 3), 0, 0, 0
+    child = start(tmp_path / "reference", 0, tmp_path / "cache")
+    assert child.stdout is not None
+    child.stdout.readline()
+    began = time.monotonic()
+    assert child.wait() == 0, child.stderr.read() if child.stderr else ""
+    lasts, wanted = time.monotonic() - began, end_of(tmp_path / "reference")
+    for k in range(tried):
+        run, in_a_save = tmp_path / str(k), k % 3 == 0
+        for _ in range(chance.choice((1, 1, 2))):
+            # Every save of the twenty is as likely as any other; later ones need that the run was not killed before.
+            where = chance.randrange(1, OPERATIONS_OF_A_SAVE * UPDATES // 2) if in_a_save else 0
+            child = start(run, where, tmp_path / "cache")
+            assert child.stdout is not None
+            if not in_a_save:
+                child.stdout.readline()
+                time.sleep(chance.uniform(0, lasts))
+                child.send_signal(signal.SIGKILL)
+            child.stdout.read()
+            died = child.wait() == -signal.SIGKILL
+            kills, inside = kills + died, inside + (died and in_a_save)
+        child = start(run, 0, tmp_path / "cache")
+        _, error = child.communicate()
+        good += child.returncode == 0 and end_of(run) == wanted
+        assert "damaged" not in error, error
+    assert kills >= tried * 0.7
+    record("killed runs that end bit by bit as the one that was not", good, tried, kills=kills, inside_a_save=inside)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_stop_it_saves_and_says_so(number: int, tmp_path: Path, trained: Path) -> None:
+    def show(progress: Any) -> None:
+        if progress.steps == STEPS // 2:
+            os.kill(os.getpid(), number)
+
+    with pytest.raises(StoppedError, match=rf"stopped; saved at {STEPS // 2} steps") as stop:
+        train_tiny(tmp_path / "run", show=show, save_every=1000)
+    assert stop.value.signal == number
+    assert signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
+    resume(tmp_path / "run", save_every=1000, chunk=2)
+    assert end_of(tmp_path / "run") == end_of(trained)
+
+
+def test_exit_codes_of_being_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copy: Path) -> None:
+    monkeypatch.setattr(Loop, "chunk", lambda *_, **__: (_ for _ in ()).throw(StoppedError(15, "stopped")))
+    (copy / "metrics.jsonl").unlink()
+    for path in sorted((copy / "checkpoints").iterdir())[1:]:
+        for file in path.iterdir():
+            file.unlink()
+        path.rmdir()
+    assert main(["train", "--resume", str(copy)]) == 143
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_goes_on_where_it_was(method: str, tmp_path: Path) -> None:
+    config = tiny_config(method, slots=256)
+
+    def show(progress: Any) -> None:
+        if progress.steps == STEPS // 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    train_tiny(tmp_path / "whole", config)
+    with pytest.raises(StoppedError):
+        train_tiny(tmp_path / "halved", config, show=show)
+    resume(tmp_path / "halved", chunk=2, save_every=0)
+    assert end_of(tmp_path / "halved") == end_of(tmp_path / "whole")
+
+
+def test_seeds_that_train_side_by_side_go_on_together(tmp_path: Path) -> None:
+    config, seeds = tiny_config(), [3, 4]
+    outs = {name: [tmp_path / f"{name}{seed}" for seed in seeds] for name in ("whole", "halved")}
+
+    def stop(progress: Any) -> None:
+        if progress.steps == STEPS // 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def go(name: str, **more: Any) -> None:
+        train_seeds(config.game, STEPS, seeds, config.settings, outs[name], 0, chunk=2, save_every=0, **more)
+
+    go("whole")
+    with pytest.raises(StoppedError):
+        go("halved", show=stop)
+    # As if it had been killed between the saves of two seeds.
+    newest = sorted((outs["halved"][1] / "checkpoints").iterdir())[-1]
+    newest.rename(newest.with_name(".new"))
+    resume(outs["halved"], chunk=2, save_every=0)
+    for one, other in zip(*outs.values(), strict=True):
+        assert end_of(one) == end_of(other)
+
+
+def test_the_same_seed_twice_and_chunks_of_1_and_64(trained: Path) -> None:
+    agent, _ = load_agent(trained)
+    tried, good = 0, 0
+    for chunk in (2, 1, 64):
+        again = to_arrays(train_tiny(None, chunk=chunk))
+        for name, array in to_arrays(agent).items():
+            tried += 1
+            good += array.dtype == again[name].dtype and np.array_equal(array, again[name])
+    record("same seed twice, and chunks of 1 and 64: arrays that are bit by bit the same", good, tried)
+
+
+def test_another_seed_is_another_run(trained: Path) -> None:
+    agent, other = to_arrays(load_agent(trained)[0]), to_arrays(train_tiny(None, tiny_config(seed=1)))
+    assert any(not np.array_equal(array, other[name]) for name, array in agent.items())
+
+
+def test_a_finished_run_stays_as_it_is(copy: Path) -> None:
+    before = end_of(copy)
+    resume(copy)
+    assert end_of(copy) == before
+
+
+def test_what_is_wanted_must_be_what_it_is(copy: Path) -> None:
+    with pytest.raises(InputError, match="under another configuration: seed is 7 here and 0 there"):
+        resume(copy, tiny_config(seed=7))

@@ -1,0 +1,160 @@
+"""NaN and infinity, wherever they come from, stop training within one update and are named."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jaxtyping import Array, Float
+
+from saplan.baselines.methods import METHODS
+from saplan.cli import main
+from saplan.errors import NotFiniteError
+from saplan.experiments.loop import Loop
+from saplan.games import Switches
+from saplan.games.grid import MapRules
+from saplan.model import training
+from saplan.model.guard import NONE, name_fault
+from saplan.model.training import train_chunk
+from saplan.runs.directory import reopen_run
+from tests.reliability import record, times
+from tests.reliability.tiny import STEPS, UPDATES, tiny_config, train_tiny
+
+BAD = (np.nan, np.inf, -np.inf)
+
+
+def poisoned(learner: Any, leaf: int, place: int, value: float) -> Any:
+    """A learner with one bad number."""
+    leaves, tree = jax.tree.flatten(learner)
+    flat = leaves[leaf].reshape(-1)
+    leaves[leaf] = flat.at[place % flat.size].set(value).reshape(leaves[leaf].shape)
+    return jax.tree.unflatten(tree, leaves)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_bad_number_anywhere_in_a_learner(method: str) -> None:
+    config, chance = tiny_config(method), random.Random(method)
+    if method == "unstructured":
+        config = tiny_config(method, slots=256)
+    loop = Loop([config], 0, 0, chunk=4)
+    loop.chunk()
+    floats = [k for k, leaf in enumerate(jax.tree.leaves(loop.learner)) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    assert len(floats) > 20
+    tried, good = times(30, 15), 0
+    for k in range(tried):
+        leaf = floats[k * len(floats) // tried]
+        learner = poisoned(loop.learner, leaf, chance.randrange(10**6), chance.choice(BAD))
+        after, report = train_chunk(
+            config.game, config.settings, loop.updates, 4, jnp.int32(4), learner, loop.method.update
+        )
+        name = name_fault(int(report.fault[0]), report, learner)
+        named = list(jax.tree_util.tree_leaves_with_path(learner))[leaf][0]
+        good += bool(report.fault[0] != NONE) and int(after.updates) == int(learner.updates)
+        assert name == "learner" + jax.tree_util.keystr(named)
+    record(f"NaN or infinity in a learner stops training: {method}", good, tried)
+
+
+@dataclass(frozen=True)
+class Leaky(Switches):
+    """Its attributes are not finite once something is held."""
+
+    value: float = float("nan")
+
+    def attributes(self, state: Any) -> Float[Array, "K"]:
+        rho = super().attributes(state)
+        return jnp.where(jnp.sum(rho[self.kinds : 2 * self.kinds]) > 0, self.value, rho)
+
+
+def caught(config: Any) -> tuple[str, int]:
+    """What stops training, and after how many updates."""
+    loop = Loop([config], 0, 0, chunk=8)
+    try:
+        while loop.done < loop.updates:
+            loop.chunk()
+    except NotFiniteError as stop:
+        return str(stop), int(loop.learner.updates)
+    pytest.fail("training came to its end")
+
+
+@pytest.mark.parametrize("value", times(2, 1) * [BAD[0]] + times(2, 1) * [BAD[1]])
+def test_attributes(value: float) -> None:
+    text, updates = caught(tiny_config(game=Leaky(kinds=2, maps=MapRules(5, 6), value=value)))
+    assert text.startswith("an attribute of the game is not finite in update")
+    assert f"in update {updates} " in text
+    record(f"attributes that are {value} stop training", 1, 1)
+
+
+def spoil_value(usual: Callable[..., Any], when: int, value: float) -> Callable[..., Any]:
+    """A loss that is bad from now and then on."""
+    return lambda *arguments, **words: usual(*arguments, **words) + value
+
+
+def spoil_gradient(usual: Callable[..., Any], when: int, value: float) -> Callable[..., Any]:
+    """A loss whose value is fine and whose gradient is not."""
+
+    def loss(module: Any, *arguments: Any, **words: Any) -> Any:
+        leaf = jax.tree.leaves(module)[0]
+        infinite = jnp.sum(jnp.sqrt(jnp.abs(leaf - jax.lax.stop_gradient(leaf))))
+        return usual(module, *arguments, **words) + infinite
+
+    return loss
+
+
+def spoil_one(usual: Callable[..., Any], when: int, value: float) -> Callable[..., Any]:
+    """A reward of which one is bad."""
+    return lambda *arguments, **words: usual(*arguments, **words).at[0, when].set(value)
+
+
+SPOILT = [
+    ("exploration_reward", spoil_one, np.nan, "a reward"),
+    ("exploration_reward", spoil_one, np.inf, "a reward"),
+    ("edge_loss", spoil_value, np.nan, "the edge detector's loss"),
+    ("policy_loss", spoil_value, -np.inf, "the policy's loss"),
+    ("edge_loss", spoil_gradient, np.nan, "detector"),
+    ("policy_loss", spoil_gradient, np.nan, "policy"),
+]
+
+
+@pytest.mark.parametrize(("name", "spoil", "value", "culprit"), SPOILT if times(1, 0) else SPOILT[1::4])
+def test_rewards_losses_and_gradients(
+    monkeypatch: pytest.MonkeyPatch, name: str, spoil: Any, value: float, culprit: str
+) -> None:
+    monkeypatch.setattr(training, name, spoil(getattr(training, name), 3, value))
+    config = tiny_config(lanes=16, rollout=4, hidden=8 + SPOILT.index((name, spoil, value, culprit)) + 1)
+    text, updates = caught(config)
+    assert culprit in text
+    assert updates == 1
+    record(f"{spoil.__name__.removeprefix('spoil_')} of {name} that is {value} stops training", 1, 1)
+
+
+def test_the_last_finite_checkpoint_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usual = Loop.chunk
+
+    def chunk(self: Loop, hurry: Any = None) -> Any:
+        if self.done == 12:
+            self.learner = eqx.tree_at(lambda x: x.reward_scale, self.learner, jnp.float32(np.nan))
+        return usual(self)
+
+    monkeypatch.setattr(Loop, "chunk", chunk)
+    with pytest.raises(NotFiniteError, match=r"learner.reward_scale is not finite in update 13 .*saved at 768 steps"):
+        train_tiny(tmp_path / "run")
+    run = reopen_run(tmp_path / "run")
+    newest, wrong = run.newest(Loop([tiny_config()], 0, 0).outline())
+    run.close()
+    assert newest is not None
+    assert not wrong
+    assert newest.updates == 12
+    assert main(["train", "--resume", str(tmp_path / "run")]) == 3
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1].startswith("saplan: training stopped: learner.reward_scale is not finite")
+    monkeypatch.undo()
+    assert main(["train", "--resume", str(tmp_path / "run")]) == 0
+    assert UPDATES * 64 == STEPS
