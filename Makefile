@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow lock format clean results benchmark-games benchmark-training benchmark-planning
+.PHONY: demo test slow reliability lock format clean results benchmark-games benchmark-training benchmark-planning
 
 demo: .venv/installed
 	$(BIN)/saplan demo
@@ -15,6 +15,10 @@ test: .venv/tested
 
 slow: .venv/tested ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow || test $$? -eq 5 # none is marked yet
+
+reliability: .venv/tested ## kills, damage, bad numbers, full disks as often as docs/reliability.md says (an hour)
+	RELIABILITY=full $(BIN)/python -m pytest tests/reliability
+	$(BIN)/python benchmarks/reliability.py
 
 format: .venv/tested
 	$(BIN)/ruff format .

@@ -9,6 +9,7 @@ A cell whose file exists is not computed again.
 """
 
 import argparse
+import contextlib
 import platform
 import time
 from dataclasses import replace
@@ -21,7 +22,7 @@ import jax
 from saplan.baselines.methods import METHODS, find_method
 from saplan.experiments.show import Shower
 from saplan.experiments.summary import PAPER, summarise
-from saplan.experiments.train import differences, train, train_seeds
+from saplan.experiments.train import differences, resume, train, train_seeds
 from saplan.games import make_game
 from saplan.model.walk import FAITHFUL, IMPROVED
 from saplan.runs.config import config_from_json, read_json, write_json
@@ -57,11 +58,12 @@ def train_cell(game_name: str, method: str, variant: str, steps: float, seed: in
         return
     print(name, flush=True)
     run, game = HERE / "runs" / name, make_game(game_name)
-    if not (run / MANIFEST).exists():
-        shower = Shower()
-        settings = find_method(method).settings_for(game, variant == "paper")
-        train(game, int(steps), seed, settings, run, looks=1, show=shower, method=method)
-        shower.close()
+    with contextlib.closing(Shower()) as shower:
+        if (run / "config.json").exists():  # or goes on, if the last attempt was cut off
+            resume(run, show=shower)
+        elif not (run / MANIFEST).exists():
+            settings = find_method(method).settings_for(game, variant == "paper")
+            train(game, int(steps), seed, settings, run, looks=1, show=shower, method=method)
     save(path, measure(run, variant))
 
 

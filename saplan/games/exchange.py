@@ -1,6 +1,7 @@
 """Exchange: objects can be traded for others at a loss, anywhere (the paper's exchangeable environment)."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, final
 
 import equinox as eqx
@@ -159,6 +160,7 @@ class Exchange(Game[ExchangeState]):
         """One more than the most objects of one kind that a goal may ask for."""
         return 2 * self.most + 1
 
+    @partial(jax.jit, static_argnums=0)
     def goal_distances(self, offers: Int[Array, "q"]) -> Int[Array, "..."]:
         """The length of the shortest attribute path from nothing held to every held vector; -1 where there is none.
 

@@ -6,6 +6,7 @@ is a plain difference, and the word of an item (kind, row offset, column offset)
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -104,6 +105,7 @@ def vocabulary(kinds: int) -> int:
     return 1 + EDGE_WORDS + (1 + kinds) * OFFSETS
 
 
+@partial(jax.jit, static_argnums=(0, 2))  # else every map drawn outside of `jit` would compile its loop anew
 def draw_map(rules: MapRules, key: PRNGKeyArray, items: int) -> tuple[Map, Places]:
     """A map and `items` distinct places on it, none a wall or the agent's, all reachable from the agent.
 

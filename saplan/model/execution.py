@@ -23,7 +23,7 @@ from saplan.learning.sums import sum_over
 from saplan.model.attempt import Lanes, Steps, usable
 from saplan.model.coding import Coding
 from saplan.model.memory import Memory
-from saplan.model.policy import Policy, execution_logits
+from saplan.model.policy import Policy, execution_goal, execution_logits, execution_outputs
 from saplan.model.settings import Settings
 
 TimeLanes = Float[Array, "time lanes"]
@@ -160,8 +160,29 @@ def wish_loss(
 ) -> Float[Array, ""]:
     """Cross-entropy of the logits of one wish."""
     (head, trunk), (wish, target, weight) = learnt, item
-    logits = taken(execution_logits(head, coding, trunk, wish), action)
+    logits = taken_logits(head, coding, trunk, wish, action)
     return jnp.mean(optax.sigmoid_binary_cross_entropy(logits, target) * weight)
+
+
+def taken_logits(
+    head: Head, coding: Coding, trunk: Float[Array, "n features"], wish: Float[Array, "*n W"], action: Int[Array, "n"]
+) -> Float[Array, "n"]:
+    """Of the logits of a wish, those of the actions taken, by whichever way the platform does fast."""
+    ways = {"cpu": partial(_taken_of_all, coding), "default": partial(_taken_of_one, coding)}
+    return jax.lax.platform_dependent(head, trunk, wish, action, **ways)
+
+
+def _taken_of_all(coding: Coding, head: Head, trunk: Array, wish: Array, action: Array) -> Array:
+    return taken(execution_logits(head, coding, trunk, wish), action)
+
+
+def _taken_of_one(coding: Coding, head: Head, trunk: Array, wish: Array, action: Array) -> Array:
+    # A product with the one column that is asked for melts into the work before it: on a GPU the activations of all
+    # wishes, the largest thing there would be, are then never written out.
+    weight, bias = execution_outputs(head)
+    asked = jax.nn.one_hot(action, weight.shape[1])
+    mixed = head.mixed(trunk, execution_goal(coding, wish))
+    return jnp.sum(mixed * (asked @ weight.T), axis=-1) + asked @ bias
 
 
 def taken(values: Float[Array, "n actions"], action: Int[Array, "n"]) -> Float[Array, "n"]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -90,6 +91,25 @@ def test_everything_compiles_once(name: str) -> None:
             observe(state)
             attributes(state)
     assert set(traces.values()) == {1}
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_games_outside_of_jit_do_not_compile_anew_every_time(name: str) -> None:
+    """Hundreds of programs for one loop would exhaust the process in the end."""
+    game, compiled = make_game(name), []
+    game.tasks(jax.random.key(0))
+
+    def listen(event: str, duration: float, **_: Any) -> None:
+        if event.endswith("backend_compile_duration"):
+            compiled.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        for seed in range(1, 4):
+            game.tasks(jax.random.key(seed))
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert not compiled
 
 
 @every_game

@@ -37,7 +37,8 @@ def adversarial(game: str, chance: random.Random) -> str:
         ],
         "mining": [
             f"m1={a:.4f}±{10 ** chance.uniform(-7, -2):.7f}", f"m1={4 + a / 4:.3f} m2={b / 5:.3f}",
-            f"m1={a:.5f}±0.00001 m2={b:.5f}±0.00001", "hammer=1000000", f"m1>={12 + a / 13:.3f} m2>={5 + b / 3:.3f} hammer=1",
+            f"m1={a:.5f}±0.00001 m2={b:.5f}±0.00001", "hammer=1000000",
+            f"m1>={12 + a / 13:.3f} m2>={5 + b / 3:.3f} hammer=1",
         ],
     }  # fmt: skip
     return chance.choice(shapes[game])
