@@ -1,7 +1,6 @@
 """What an evaluation says, and whether an installation is sound."""
 
 import importlib.metadata
-import math
 import platform
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ import numpy as np
 
 from saplan.errors import InputError
 from saplan.experiments.evaluate import causes_of_failure, evaluate, success_apart
+from saplan.experiments.statistics import wilson
 from saplan.games import GAMES
 from saplan.model.walk import Planning
 from saplan.runs.store import ORACLE, find_agent, load_agent, open_agent
@@ -83,14 +83,6 @@ def evaluation_text(result: dict[str, Any]) -> str:
     for name, part in result["apart"].items():
         lines.append(f"{name}: {part['success']:.1%} of {part['tasks']}")
     return "\n".join(lines)
-
-
-def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """Wilson's 95 % score interval of a proportion (Wilson, 1927)."""
-    z, share = 1.959964, successes / trials
-    middle = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
-    half = z / (1 + z**2 / trials) * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def examine() -> Iterator[str]:

@@ -20,7 +20,7 @@ from saplan.games import Game, make_game
 from saplan.model.settings import Settings
 from saplan.runs.checkpoint import Checkpoint
 from saplan.runs.config import RunConfig
-from saplan.runs.directory import RunDirectory, begin_run, reopen_run
+from saplan.runs.directory import CONFIG, RunDirectory, begin_run, read_config, reopen_run
 from saplan.runs.store import save_agent
 
 DEFAULT_STEPS = {"switches": 5_000_000, "exchange": 4_000_000, "mining": 25_000_000}
@@ -68,11 +68,38 @@ def train_seeds(
 ) -> list[AnyAgent]:
     """Trains one agent per seed side by side in one program, which on a GPU takes little longer than one agent."""
     configs = [run_config(game, steps, seed, settings, method) for seed in seeds]
+    paths = None if outs is None else [Path(out) for out in outs]
+    return train_runs(configs, paths, looks, look_tasks, show, save_every, chunk)
+
+
+def train_runs(
+    configs: list[RunConfig],
+    outs: Sequence[Path] | None,
+    looks: int = 5,
+    look_tasks: int = 200,
+    show: Show | None = None,
+    save_every: float = SAVE_EVERY,
+    chunk: int | None = None,
+    go_on: bool = False,
+) -> list[AnyAgent]:
+    """The same for configurations that differ in their seeds alone.
+
+    With `go_on`, a directory may hold its run already, cut off wherever it was: the runs then go on from the newest
+    checkpoints that all of them have.
+    """
     with contextlib.ExitStack() as stack:
-        runs = [_closed_by(stack, begin_run(Path(out), c)) for out, c in zip(outs or (), configs, strict=False)]
-        for run in runs:
-            run.open_metrics(0)
+        runs = []
+        for out, config in zip(outs or (), configs, strict=False):
+            there = go_on and (out / CONFIG).exists()
+            runs.append(reopen_run(out, config) if there else begin_run(out, config))
+            stack.callback(runs[-1].close)
         loop = Loop(configs, looks, look_tasks, chunk)
+        found = _newest_of_all(runs, loop.outline()) if go_on else None
+        if found:
+            loop.restore(found)
+            complain(f"going on with {', '.join(str(run.path) for run in runs)} at {loop.done * loop.per_update} steps")
+        for k, run in enumerate(runs):
+            run.open_metrics(int(found[k].host["metrics_bytes"]) if found else 0)
         return _carry_out(loop, runs, show, save_every)
 
 
@@ -89,17 +116,11 @@ def resume(
     On a CPU the end is the same, bit by bit, as if it had never stopped. `wanted` is what a person thinks the
     configuration is; a run of another one is not touched.
     """
-    with contextlib.ExitStack() as stack:
-        paths = [outs] if isinstance(outs, Path | str) else outs
-        runs = [_closed_by(stack, reopen_run(Path(out), wanted)) for out in paths]
-        loop = Loop([run.config for run in runs], 5, look_tasks, chunk)
-        found = _newest_of_all(runs, loop.outline())
-        if found is not None:
-            loop.restore(found)
-        for k, run in enumerate(runs):
-            run.open_metrics(0 if found is None else int(found[k].host["metrics_bytes"]))
-        complain(f"going on with {', '.join(str(run.path) for run in runs)} at {loop.done * loop.per_update} steps")
-        return _carry_out(loop, runs, show, save_every)
+    paths = [Path(out) for out in ([outs] if isinstance(outs, Path | str) else outs)]
+    configs = [read_config(path) for path in paths]
+    if wanted is not None:
+        configs = [wanted]
+    return train_runs(configs, paths, 5, look_tasks, show, save_every, chunk, go_on=True)
 
 
 def run_config(
@@ -113,11 +134,6 @@ def run_config(
     if steps < per_update:
         raise InputError(f"steps must be at least lanes × rollout = {per_update}, got {steps}")
     return RunConfig(game, settings, steps, seed, method)
-
-
-def _closed_by(stack: contextlib.ExitStack, run: RunDirectory) -> RunDirectory:
-    stack.callback(run.close)
-    return run
 
 
 def _newest_of_all(runs: list[RunDirectory], outline: Any) -> list[Checkpoint] | None:

@@ -65,11 +65,8 @@ class Head(eqx.Module):
         self, trunk: Float[Array, "... hidden"], goal: Float[Array, "... goal"], part: slice = slice(None)
     ) -> Float[Array, "... outputs"]:
         """What is computed once per state and goal; the leading axes of both broadcast. `part`: only these outputs."""
-        return self.mixed(trunk, goal) @ self.outputs.weight[:, part] + self.outputs.bias[part]
-
-    def mixed(self, trunk: Float[Array, "... hidden"], goal: Float[Array, "... goal"]) -> Float[Array, "... hidden"]:
-        """The last hidden layer."""
-        return jax.nn.relu(normalise(trunk * (1 + self.gain(goal)) + self.shift(goal)))
+        mixed = trunk * (1 + self.gain(goal)) + self.shift(goal)
+        return jax.nn.relu(normalise(mixed)) @ self.outputs.weight[:, part] + self.outputs.bias[part]
 
 
 class GoalNetwork(eqx.Module):

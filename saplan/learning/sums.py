@@ -17,8 +17,8 @@ def sum_over(loss: Loss, learnt: Any, given: Any, items: Any, count: Int[Array, 
     """Σ `loss(learnt, given, item)` over the first `count` of the stacked items; differentiable in `learnt` alone.
 
     On a CPU the items come one after another, those beyond `count` cost nothing, and the gradient is summed up on the
-    way, so that nothing has to be kept for a backward pass. Elsewhere all items are one batch: a loop whose length is
-    known only on the device would have to ask the host every time.
+    way, so that nothing has to be kept for a backward pass. Elsewhere the items are one batch, of a few sizes to choose
+    from: a loop whose length is known only on the device would have to ask the host at every turn.
     """
     return _value_and_gradient(loss, learnt, given, items, count)[0]
 
@@ -32,13 +32,38 @@ def _value_and_gradient(loss: Loss, learnt: Any, given: Any, items: Any, count: 
         return jax.lax.fori_loop(0, count, add, (jnp.zeros(()), jax.tree.map(jnp.zeros_like, learnt)))
 
     def at_once(learnt: Any, given: Any, items: Any, count: Array) -> tuple[Array, Any]:
-        def total(learnt: Any) -> Array:
-            each = jax.vmap(lambda item: loss(learnt, given, item))(items)
-            return jnp.sum(jnp.where(jnp.arange(each.shape[0]) < count, each, 0.0))
-
-        return jax.value_and_grad(total)(learnt)
+        return with_room(partial(_sum_of_first, loss), items, count, learnt, given)
 
     return jax.lax.platform_dependent(learnt, given, items, count, cpu=in_turn, default=at_once)
+
+
+def _sum_of_first(loss: Loss, items: Any, count: Array, learnt: Any, given: Any) -> tuple[Array, Any]:
+    def total(learnt: Any) -> Array:
+        each = jax.vmap(lambda item: loss(learnt, given, item))(items)
+        return jnp.sum(jnp.where(jnp.arange(each.shape[0]) < count, each, 0.0))
+
+    return jax.value_and_grad(total)(learnt)
+
+
+SEEDS = "seeds"
+"""The axis of learners that are trained side by side by `jax.vmap`."""
+
+
+def with_room(function: Callable[..., Any], items: Any, count: Int[Array, ""], *given: Any) -> Any:
+    """`function(items, count, *given)` with no more of the stacked items than needed: four, eight, ... or all.
+
+    What it returns must not depend on how many there are. Learners side by side get the same number: a choice of each
+    by itself would mean that all of the choices are computed.
+    """
+    (most,) = {leaf.shape[0] for leaf in jax.tree.leaves(items)}
+    sizes = [*(4 * 2**k for k in range(20) if 4 * 2**k < most), most]
+    try:
+        largest = jax.lax.pmax(count, SEEDS)
+    except NameError:  # one learner alone
+        largest = count
+    room = jnp.sum(largest > jnp.array(sizes[:-1], jnp.int32))
+    parts = [lambda *rest, n=n: function(jax.tree.map(lambda x: x[:n], items), *rest) for n in sizes]
+    return jax.lax.switch(room, parts, count, *given)
 
 
 def _forward(loss: Loss, learnt: Any, given: Any, items: Any, count: Array) -> tuple[Array, Any]:

@@ -19,11 +19,11 @@ from jaxtyping import Array, Bool, Float, Int, Int16, Int32, Shaped
 from saplan.games import Game
 from saplan.learning.networks import Head
 from saplan.learning.returns import agreement, lambda_returns, masked_mean
-from saplan.learning.sums import sum_over
+from saplan.learning.sums import sum_over, with_room
 from saplan.model.attempt import Lanes, Steps, usable
 from saplan.model.coding import Coding
 from saplan.model.memory import Memory
-from saplan.model.policy import Policy, execution_goal, execution_logits, execution_outputs
+from saplan.model.policy import Policy, execution_logits
 from saplan.model.settings import Settings
 
 TimeLanes = Float[Array, "time lanes"]
@@ -121,14 +121,18 @@ def lessons(
 def for_each_used(
     used: Bool[Array, "C"], wishes: Float[Array, "C ..."], ask: Callable[[Array], Array], unused: Array
 ) -> Float[Array, "C ..."]:
-    """`ask` about every wish, sparing the work for those not in use where a branch is cheap."""
+    """`ask` about every wish, sparing the work for those not in use, which come last."""
 
     def in_turn(used: Bool[Array, "C"], wishes: Float[Array, "C ..."]) -> Array:
         return jax.lax.map(lambda entry: jax.lax.cond(entry[0], ask, lambda _: unused, entry[1]), (used, wishes))
 
     def at_once(used: Bool[Array, "C"], wishes: Float[Array, "C ..."]) -> Array:
-        # On a GPU every branch waits for the host; all entries together are one launch.
-        return jax.vmap(ask)(wishes)
+        # On a GPU every branch waits for the host: there is one, not one per entry.
+        def first(wishes: Array, _: Array) -> Array:
+            asked = jax.vmap(ask)(wishes)
+            return jnp.concatenate([asked, jnp.broadcast_to(unused, (len(used) - len(wishes), *unused.shape))])
+
+        return with_room(first, wishes, jnp.sum(used))
 
     return jax.lax.platform_dependent(used, wishes, cpu=in_turn, default=at_once)
 
@@ -160,29 +164,8 @@ def wish_loss(
 ) -> Float[Array, ""]:
     """Cross-entropy of the logits of one wish."""
     (head, trunk), (wish, target, weight) = learnt, item
-    logits = taken_logits(head, coding, trunk, wish, action)
+    logits = taken(execution_logits(head, coding, trunk, wish), action)
     return jnp.mean(optax.sigmoid_binary_cross_entropy(logits, target) * weight)
-
-
-def taken_logits(
-    head: Head, coding: Coding, trunk: Float[Array, "n features"], wish: Float[Array, "*n W"], action: Int[Array, "n"]
-) -> Float[Array, "n"]:
-    """Of the logits of a wish, those of the actions taken, by whichever way the platform does fast."""
-    ways = {"cpu": partial(_taken_of_all, coding), "default": partial(_taken_of_one, coding)}
-    return jax.lax.platform_dependent(head, trunk, wish, action, **ways)
-
-
-def _taken_of_all(coding: Coding, head: Head, trunk: Array, wish: Array, action: Array) -> Array:
-    return taken(execution_logits(head, coding, trunk, wish), action)
-
-
-def _taken_of_one(coding: Coding, head: Head, trunk: Array, wish: Array, action: Array) -> Array:
-    # A product with the one column that is asked for melts into the work before it: on a GPU the activations of all
-    # wishes, the largest thing there would be, are then never written out.
-    weight, bias = execution_outputs(head)
-    asked = jax.nn.one_hot(action, weight.shape[1])
-    mixed = head.mixed(trunk, execution_goal(coding, wish))
-    return jnp.sum(mixed * (asked @ weight.T), axis=-1) + asked @ bias
 
 
 def taken(values: Float[Array, "n actions"], action: Int[Array, "n"]) -> Float[Array, "n"]:

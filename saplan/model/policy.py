@@ -61,22 +61,9 @@ class Policy(eqx.Module):
 
 def execution_logits(head: Head, coding: Coding, trunk: Features, wish: Wish) -> Float[Array, "... actions"]:
     """Logits of Q(s, a, wish) by a policy's head."""
-    return head(trunk, execution_goal(coding, wish), _execution(head))
-
-
-def execution_goal(coding: Coding, wish: Wish) -> Float[Array, "... goal"]:
-    """What the head is told of a wish: its features, and that it is not to explore."""
     goal = coding.wish(wish)
-    return jnp.concatenate([goal, jnp.zeros((*goal.shape[:-1], 1))], axis=-1)
-
-
-def execution_outputs(head: Head) -> tuple[Float[Array, "features actions"], Float[Array, "actions"]]:
-    """Weights and biases of the outputs that are logits of Q."""
-    return head.outputs.weight[:, _execution(head)], head.outputs.bias[_execution(head)]
-
-
-def _execution(head: Head) -> slice:
-    return slice(len(head.outputs.bias) // 2)
+    goal = jnp.concatenate([goal, jnp.zeros((*goal.shape[:-1], 1))], axis=-1)
+    return head(trunk, goal, slice(len(head.outputs.bias) // 2))
 
 
 def execution_preference(

@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray
 from saplan.algebra import Product
 from saplan.games import Game
 from saplan.learning.returns import masked_mean
+from saplan.learning.sums import SEEDS
 from saplan.model.attempt import Lanes, Steps, begin, by_first_change, fresh_maps, roll_out
 from saplan.model.coding import Algebraic
 from saplan.model.edges import EdgeDetector, Replay, edge_loss, empty_replay, push
@@ -254,4 +255,5 @@ def train_chunk_of_each(
     step: Update[Any] = update,
 ) -> tuple[AnyLearner, Report]:
     """The same for several learners, stacked: on a GPU a few of them cost little more than one."""
-    return jax.vmap(lambda learner: train_chunk(game, settings, total, size, count, learner, step))(learners)
+    one = lambda learner: train_chunk(game, settings, total, size, count, learner, step)  # noqa: E731
+    return jax.vmap(one, axis_name=SEEDS)(learners)

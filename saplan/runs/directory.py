@@ -87,13 +87,19 @@ def begin_run(path: Path, config: RunConfig) -> RunDirectory:
     return RunDirectory(path, lock, config)
 
 
-def reopen_run(path: Path, wanted: RunConfig | None = None) -> RunDirectory:
-    """The run in a directory, to go on with; `wanted` is what a person thinks its configuration is."""
+def read_config(path: Path) -> RunConfig:
+    """The configuration of the run in a directory."""
     if not (path / CONFIG).is_file():
         raise InputError(f"{path} holds no run to go on with (no {CONFIG} in it)")
+    return config_from_json(read_json(path / CONFIG), str(path / CONFIG))
+
+
+def reopen_run(path: Path, wanted: RunConfig | None = None) -> RunDirectory:
+    """The run in a directory, to go on with; `wanted` is what a person thinks its configuration is."""
+    read_config(path)  # before anything is written there, be it a lock
     lock = Lock(path)
     try:
-        config = config_from_json(read_json(path / CONFIG), str(path / CONFIG))
+        config = read_config(path)
         if wanted is not None and wanted.to_json() != config.to_json():
             difference = first_difference(wanted.to_json(), config.to_json())
             raise InputError(f"cannot go on with {path} under another configuration: {difference}")

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saplan.learning.sums import sum_over
+from saplan.learning.sums import SEEDS, _sum_of_first, sum_over, with_room
 
 
 def loss(learnt, given, item):
@@ -54,3 +54,37 @@ def test_several_at_once_are_each_by_itself(case) -> None:
         alone = run(tuple(part[k] for part in many), jnp.int32(count))
         for one, other in zip(together, alone, strict=True):
             np.testing.assert_allclose(one[k], other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.fixture
+def many_items():
+    keys = jax.random.split(jax.random.key(1), 2)
+    return jax.random.normal(keys[0], (21,)), jax.random.normal(keys[1], (21, 8))
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 8, 9, 17, 21])
+def test_a_batch_with_room_for_those_that_count_is_the_same_sum(case, many_items, count: int) -> None:
+    learnt, given, _ = case
+    value, gradient = jax.jit(
+        lambda n: with_room(lambda *rest: _sum_of_first(loss, *rest), many_items, n, learnt, given)
+    )(jnp.int32(count))
+    expected, slopes = jax.value_and_grad(lambda x: written_out(x, given, many_items, count))(learnt)
+    np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6)
+    for one, other in zip(gradient, slopes, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_learners_side_by_side_get_the_same_room(many_items) -> None:
+    """The branch is a real one, and the room that of the one that needs most."""
+    seen = []
+
+    def count_items(items, count):
+        seen.append(len(items[0]))
+        return jnp.sum(jnp.where(jnp.arange(len(items[0])) < count, 1, 0)) + 100 * len(items[0])
+
+    ask = jax.vmap(lambda count: with_room(count_items, many_items, count), axis_name=SEEDS)
+    assert "cond" in str(jax.make_jaxpr(ask)(jnp.array([3, 6]))), "not a select of all rooms"
+    assert ask(jnp.array([3, 6])).tolist() == [803, 806]
+    assert ask(jnp.array([3, 4])).tolist() == [403, 404]
+    assert ask(jnp.array([3, 20])).tolist() == [2103, 2120]
+    assert set(seen) == {4, 8, 16, 21}
