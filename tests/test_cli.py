@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from saplan.cli import COMMANDS, main, one_line
+from saplan.cli import COMMANDS, main
+from saplan.cli.options import one_line
 
 MISTAKES = [
     (["plai"], "did you mean 'play'"),

@@ -15,7 +15,7 @@ from saplan.experiments.evaluate import evaluate
 from saplan.experiments.show import Progress
 from saplan.model.guard import NONE, name_fault
 from saplan.model.training import Report, train_chunk, train_chunk_of_each
-from saplan.model.walk import FAITHFUL, IMPROVED
+from saplan.model.walk import usual_planning
 from saplan.runs.checkpoint import Checkpoint
 from saplan.runs.config import RunConfig
 
@@ -116,7 +116,7 @@ class Loop:
         return [self._progress(k, row(report, k), elapsed, looks) for k in range(len(self.configs))]
 
     def _look(self) -> None:
-        planning = IMPROVED if self.settings.relabel else FAITHFUL
+        planning = usual_planning(self.settings)
         looked = (evaluate(agent, self.look_tasks, HELD_BACK_SEED, planning=planning) for agent in self.agents())
         self.success = [float(walked.success.mean()) for walked in looked]
 

@@ -49,6 +49,14 @@ SEEDS = "seeds"
 """The axis of learners that are trained side by side by `jax.vmap`."""
 
 
+def largest_of_all(value: Int[Array, ""]) -> Int[Array, ""]:
+    """The largest of all learners that are trained side by side: a number that all of them share, as branches need."""
+    try:
+        return jax.lax.pmax(value, SEEDS)
+    except NameError:  # one learner alone
+        return value
+
+
 def with_room(function: Callable[..., Any], items: Any, count: Int[Array, ""], *given: Any) -> Any:
     """`function(items, count, *given)` with no more of the stacked items than needed: four, eight, ... or all.
 
@@ -57,11 +65,7 @@ def with_room(function: Callable[..., Any], items: Any, count: Int[Array, ""], *
     """
     (most,) = {leaf.shape[0] for leaf in jax.tree.leaves(items)}
     sizes = [*(4 * 2**k for k in range(20) if 4 * 2**k < most), most]
-    try:
-        largest = jax.lax.pmax(count, SEEDS)
-    except NameError:  # one learner alone
-        largest = count
-    room = jnp.sum(largest > jnp.array(sizes[:-1], jnp.int32))
+    room = jnp.sum(largest_of_all(count) > jnp.array(sizes[:-1], jnp.int32))
     parts = [lambda *rest, n=n: function(jax.tree.map(lambda x: x[:n], items), *rest) for n in sizes]
     return jax.lax.switch(room, parts, count, *given)
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray
 from saplan.algebra import Product
 from saplan.games import Game
 from saplan.learning.returns import masked_mean
-from saplan.learning.sums import SEEDS
+from saplan.learning.sums import SEEDS, largest_of_all
 from saplan.model.attempt import Lanes, Steps, begin, by_first_change, fresh_maps, roll_out
 from saplan.model.coding import Algebraic
 from saplan.model.edges import EdgeDetector, Replay, edge_loss, empty_replay, push
@@ -235,7 +235,7 @@ def train_chunk(
 
     def one(carry: tuple[AnyLearner, Array], k: Array) -> tuple[tuple[AnyLearner, Array], Report]:
         learner, fault = carry
-        goes_on = (k < count) & (fault == NONE)
+        goes_on = (k < count) & (largest_of_all(fault) == NONE)
         learner, report = jax.lax.cond(goes_on, lambda x: step(game, settings, total, x), lambda x: (x, blank), learner)
         fault = jnp.where(goes_on, first_fault(report, learner), fault)
         return (learner, fault), eqx.tree_at(lambda r: r.fault, report, fault)

@@ -58,6 +58,11 @@ FAITHFUL = Planning(time_weight=0.0, calibrated=False, critic=0.0, temperature=N
 """The paper's way to plan: the likeliest path by the one probability its detector gives."""
 
 
+def usual_planning(settings: Settings) -> Planning:
+    """The paper's way for agents that were trained as the paper does, else ours."""
+    return FAITHFUL if not settings.relabel and not settings.repeat_cost else IMPROVED
+
+
 @dataclass(frozen=True)
 class Attempt:
     """One try at one change while carrying out a task."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saplan.baselines.ablated import FULL, Ablated, ablated
 from saplan.baselines.methods import find_method
 from saplan.errors import InputError
 from saplan.games import GAMES, Game, make_game
@@ -29,11 +30,13 @@ class RunConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        rules = dataclasses.asdict(self.game)  # type: ignore[call-overload]
+        game = self.game.game if isinstance(self.game, Ablated) else self.game
+        algebra = {"algebra": self.game.algebra} if isinstance(self.game, Ablated) else {}
         return {
             "method": self.method,
-            "game": self.game.name,
-            "rules": rules,
+            "game": game.name,
+            "rules": dataclasses.asdict(game),  # type: ignore[call-overload]
+            **algebra,
             "settings": dataclasses.asdict(self.settings),
             "steps": self.steps,
             "seed": self.seed,
@@ -52,7 +55,7 @@ def config_from_json(data: Any, where: str) -> RunConfig:
             if type(data[name]) is not int or data[name] < 0:
                 raise InputError(f"{name} must be a whole number from 0 up, got {data[name]!r}")
         return RunConfig(
-            game=make_game(data["game"], **rules),
+            game=ablated(make_game(data["game"], **rules), data.get("algebra", FULL)),
             settings=find_method(str(data["method"])).settings(**data["settings"]),
             steps=data["steps"],
             seed=data["seed"],

@@ -1,5 +1,6 @@
 """Training on the corridor, where the right policy is known: it must be found, and found again bit by bit."""
 
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from saplan.model.trail import empty_trail
+from saplan.model.training import begin_training, train_chunk, train_chunk_of_each
 from saplan.model.walk import FAITHFUL, IMPROVED, choose_actions
 from saplan.planning import Outcome
 
@@ -121,3 +123,26 @@ def test_lanes_play_on_from_chunk_to_chunk() -> None:
     assert (int(before.updates), int(after.updates)) == (4, 8)
     seen = [int(learner.memory.explored.sum() + learner.memory.executed.sum()) for learner in (before, after)]
     assert seen[0] < seen[1] <= 8 * SMALL.lanes * SMALL.rollout * GAME.space.size
+
+
+def branches(jaxpr: Any) -> list[int]:
+    """How many ways every branch of a program has."""
+    found = []
+    for equation in jaxpr.eqns:
+        parameters = jax.tree.leaves(list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns"))
+        inner = [x.jaxpr if hasattr(x, "jaxpr") else x for x in parameters]
+        found += [n for program in inner if hasattr(program, "eqns") for n in branches(program)]
+        if equation.primitive.name == "cond":
+            found.append(len(equation.params["branches"]))
+    return found
+
+
+def test_learners_side_by_side_branch_as_one_does() -> None:
+    """If a branch were chosen by each learner for itself, all ways would be computed for all."""
+    settings = replace(SMALL, capacity=16)
+    learner = begin_training(GAME, settings, jax.random.key(0))
+    pair = jax.tree.map(lambda x: jnp.stack([x, x]), learner)
+    alone = jax.make_jaxpr(lambda x: train_chunk.__wrapped__(GAME, settings, 10, 2, 2, x))(learner)
+    together = jax.make_jaxpr(lambda x: train_chunk_of_each.__wrapped__(GAME, settings, 10, 2, 2, x))(pair)
+    for program in (alone, together):
+        assert branches(program.jaxpr).count(3) == 2, "room for 4, 8 or 16 transitions, in targets and in losses"

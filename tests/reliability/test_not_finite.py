@@ -60,6 +60,14 @@ def test_one_bad_number_anywhere_in_a_learner(method: str) -> None:
     record(f"NaN or infinity in a learner stops training: {method}", good, tried)
 
 
+def test_one_seed_of_several_stops_all() -> None:
+    loop = Loop([tiny_config(seed=seed) for seed in (5, 6)], 0, 0, chunk=4)
+    loop.learner = eqx.tree_at(lambda x: x.reward_scale, loop.learner, jnp.array([1.0, np.nan]))
+    with pytest.raises(NotFiniteError, match=r"learner\.reward_scale is not finite in update 1 \(seed 6\)"):
+        loop.chunk()
+    assert loop.learner.updates.tolist() == [0, 0]
+
+
 @dataclass(frozen=True)
 class Leaky(Switches):
     """Its attributes are not finite once something is held."""

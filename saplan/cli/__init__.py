@@ -1,0 +1,86 @@
+"""The command line. Nothing heavy is imported before a command needs it, so that `saplan --help` answers at once.
+
+A command is a frozen dataclass of options, whose docstrings are its help, and a function that reads them from the
+arguments and does the work; `COMMANDS` names it. What a person gets wrong is an `InputError`: one line, exit code 2.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Callable
+
+from saplan.cli.agents import doctor, evaluate, plan
+from saplan.cli.games import games, play
+from saplan.cli.reproducing import reproduce
+from saplan.cli.training import demo, train
+from saplan.errors import InputError, NotFiniteError, StoppedError, unknown_name
+
+COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
+    "games": ("the rules of the games, as text, data or pictures", games),
+    "play": ("play a game yourself", play),
+    "train": ("train an agent on a game, without any task", train),
+    "evaluate": ("success of a trained agent on fixed tasks", evaluate),
+    "plan": ("plan a path of attributes to a goal, and walk it", plan),
+    "reproduce": ("the paper's table and figures, with intervals", reproduce),
+    "demo": ("train on switches, compare with the paper, carry out a plan", demo),
+    "doctor": ("check that this installation works", doctor),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command and returns its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a narrow terminal encoding shall not end in a traceback
+    try:
+        dispatch(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except InputError as error:
+        print("saplan:", " ".join(str(error).split()), file=sys.stderr)
+        return 2
+    except NotFiniteError as error:
+        print("saplan:", error, file=sys.stderr)
+        return 3
+    except StoppedError as stop:
+        print("saplan:", stop, file=sys.stderr)
+        return 128 + stop.signal
+    except BrokenPipeError:
+        # The reader has gone; what is still buffered must not fail again when Python closes its files.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def dispatch(argv: list[str]) -> None:
+    """Finds the command and hands it its arguments."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(usage())
+    elif argv[0] in ("-V", "--version"):
+        from importlib.metadata import version
+
+        print(f"saplan {version('saplan')}")
+    elif argv[0] in COMMANDS:
+        COMMANDS[argv[0]][1](argv[1:])
+    elif argv[0].startswith("-"):
+        raise unknown_name("option", argv[0], ["--help", "--version"])
+    else:
+        raise unknown_name("command", argv[0], COMMANDS)
+
+
+def usage() -> str:
+    """The text of `saplan --help`."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {summary}" for name, (summary, _) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: saplan COMMAND [options]",
+            "",
+            "Train once without any task, then reach any goal you can write as attributes.",
+            "",
+            *lines,
+            "",
+            "`saplan COMMAND --help` lists a command's options; `saplan --version` tells the version.",
+            "Exit codes: 0 done, 2 bad input, 3 a number was not finite, 130 and 143 stopped by Ctrl-C and SIGTERM.",
+        ]
+    )

@@ -1,0 +1,102 @@
+"""`saplan evaluate`, `saplan plan` and `saplan doctor`."""
+
+from dataclasses import dataclass
+
+from saplan.cli.options import check_number, in_colour, read, take_run
+from saplan.errors import InputError
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Success of a trained agent on fixed tasks. RUN is a run directory, or a game's name for the shipped agent."""
+
+    tasks: int = 1000
+    """Number of tasks."""
+    task_seed: int = 0
+    """Which tasks: the same for every agent."""
+    budget: int = 150
+    """Steps allowed per task."""
+    method: str | None = None
+    """Insist on a method; `oracle` needs a game and no run: it knows the rules and sees the map."""
+    paper: bool = False
+    """Plan as the paper does: the likeliest path by the one probability its detector gives."""
+    json: bool = False
+    """Print JSON."""
+
+
+def evaluate(arguments: list[str]) -> None:
+    """`saplan evaluate RUN`."""
+    run, rest = take_run("evaluate", arguments)
+    options = read(Evaluate, "evaluate RUN", rest)
+    check_number("--task-seed", options.task_seed)
+    for option, value in (("--tasks", options.tasks), ("--budget", options.budget)):
+        if not 1 <= value <= 100_000:
+            raise InputError(f"{option} must lie in 1..100000, got {value}")
+
+    import json
+
+    from saplan.experiments.summary import evaluation_text, summarise
+    from saplan.model.walk import FAITHFUL, IMPROVED
+
+    planning = FAITHFUL if options.paper else IMPROVED
+    result = summarise(run, options.tasks, options.task_seed, options.budget, planning, options.method)
+    print(json.dumps(result, indent=2, ensure_ascii=False) if options.json else evaluation_text(result))
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """Plan a path of attributes to a goal, and walk it. RUN is a run directory, or a game's name."""
+
+    goal: str
+    """What to reach, as "red=2 blue=1", "m1=5.2±0.5" or "red>=2"; attributes not named are free."""
+    seed: int = 0
+    """Which map."""
+    budget: int = 150
+    """Steps allowed."""
+    method: str | None = None
+    """Insist on a method; `oracle` needs a game and no run: it knows the rules and sees the map."""
+    paper: bool = False
+    """Plan as the paper does: the likeliest path by the one probability its detector gives."""
+    json: bool = False
+    """Print JSON."""
+
+
+def plan(arguments: list[str]) -> None:
+    """`saplan plan RUN --goal TEXT`."""
+    run, rest = take_run("plan", arguments)
+    options = read(PlanOptions, "plan RUN", rest)
+    check_number("--seed", options.seed)
+    if not 0 <= options.budget <= 100_000:
+        raise InputError(f"--budget must lie in 0..100000, got {options.budget}")
+
+    import json
+
+    from saplan.envs.tell import narrate, tell_json
+    from saplan.model.walk import FAITHFUL, IMPROVED
+    from saplan.runs.store import open_agent
+
+    agent, planning = open_agent(run, options.method)[0], FAITHFUL if options.paper else IMPROVED
+    if options.json:
+        told = tell_json(agent, options.goal, options.seed, options.budget, planning)
+        print(json.dumps(told, indent=2, ensure_ascii=False))
+    else:
+        for text in narrate(agent, options.goal, options.seed, options.budget, in_colour(), planning):
+            print(text, flush=True)
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Check that this installation works: versions, devices, games, shipped agents."""
+
+
+def doctor(arguments: list[str]) -> None:
+    """`saplan doctor`."""
+    read(Doctor, "doctor", arguments)
+
+    from saplan.experiments.summary import WELL, examine
+
+    line = ""
+    for line in examine():
+        print(line, flush=True)
+    if line != WELL:
+        raise SystemExit(1)

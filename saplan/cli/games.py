@@ -1,0 +1,93 @@
+"""`saplan games` and `saplan play`."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from saplan.cli.options import check_number, in_colour, read, take_game
+from saplan.errors import InputError
+
+Rules = TypeVar("Rules")
+
+
+@dataclass(frozen=True)
+class Games:
+    """The rules of the games: attributes, actions and admissible transitions."""
+
+    json: bool = False
+    """Print the cards as JSON."""
+    pictures: Path | None = None
+    """Also write one PNG per game into this folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GamesOf(Games, Generic[Rules]):
+    """The rules of one game: attributes, actions and admissible transitions."""
+
+    game: Rules
+
+
+def games(arguments: list[str]) -> None:
+    """`saplan games [GAME]`."""
+    from saplan.games import GAMES
+
+    if arguments and not arguments[0].startswith("-"):
+        name, rest = take_game("games", arguments)
+        options = read(GamesOf, f"games {name}", rest, GAMES[name])
+        print_games(options, [options.game])
+    else:
+        print_games(read(Games, "games", arguments), [game() for game in GAMES.values()])
+
+
+def print_games(options: Games, chosen: list[Any]) -> None:
+    """Prints the cards, and paints the pictures if they are asked for."""
+    import json
+
+    from saplan.envs.cards import portrait, rule_card, rule_data
+    from saplan.envs.picture import paint
+    from saplan.envs.png import save_png
+
+    if options.json:
+        print(json.dumps([rule_data(game) for game in chosen], indent=2, ensure_ascii=False))
+    else:
+        print("\n\n\n".join(rule_card(game, in_colour()) for game in chosen))
+    if options.pictures is not None:
+        try:
+            options.pictures.mkdir(parents=True, exist_ok=True)
+            for game in chosen:
+                save_png(paint(portrait(game), cell=64), options.pictures / f"{game.name}.png")
+        except OSError as error:
+            raise InputError(f"cannot write pictures to {options.pictures}: {error.strerror}") from None
+
+
+@dataclass(frozen=True)
+class Play(Generic[Rules]):
+    """Play a game yourself, with the keyboard or with keys from a pipe: w a s d, space, 1-9 for trades, n, q."""
+
+    game: Rules
+    seed: int = 0
+    """Which map."""
+    goal: str | None = None
+    """What to reach, as "red=2 blue=1" or "m1=5.2±0.5"; by default a task that the game draws."""
+    random: int | None = None
+    """Let chance play this many steps."""
+
+
+def play(arguments: list[str]) -> None:
+    """`saplan play GAME`."""
+    name, rest = take_game("play", arguments)
+
+    from saplan.envs.play import Player, play_by_keyboard, play_keys, random_keys
+    from saplan.games import GAMES
+
+    options = read(Play, f"play {name}", rest, GAMES[name])
+    check_number("--seed", options.seed)
+    check_number("--random", options.random or 0)
+    player = Player(options.game, options.seed, options.goal)
+    if options.random is not None:
+        play_keys(player, in_colour(), random_keys(player, options.random, options.seed))
+    elif sys.stdin.isatty() and sys.stdout.isatty():
+        play_by_keyboard(player, in_colour())
+    else:
+        play_keys(player, in_colour())

@@ -1,0 +1,127 @@
+"""Reading what a person typed: options from dataclasses, and one line for what is wrong."""
+
+import contextlib
+import io
+import os
+import re
+import sys
+from typing import Any, TypeVar
+
+from saplan.errors import InputError, unknown_name
+
+Options = TypeVar("Options")
+
+
+def take_game(command: str, arguments: list[str]) -> tuple[str, list[str]]:
+    """Splits off the game's name, the first argument of a command; its rules are among the other arguments."""
+    from saplan.games import GAMES
+
+    known = ", ".join(GAMES)
+    if arguments and arguments[0] in ("-h", "--help"):
+        print(f"usage: saplan {command} GAME [options], where GAME is one of {known}. The options of switches:\n")
+        return next(iter(GAMES)), arguments
+    if not arguments or arguments[0].startswith("-"):
+        raise InputError(f"name the game first, as in `saplan {command} {next(iter(GAMES))}` (known: {known})")
+    if arguments[0] not in GAMES:
+        raise unknown_name("game", arguments[0], GAMES)
+    return arguments[0], arguments[1:]
+
+
+def value_of(option: str, arguments: list[str], default: str) -> str:
+    """The value of an option that decides which other options there are."""
+    for k, word in enumerate(arguments):
+        if word.startswith(option + "="):
+            return word.partition("=")[2]
+        if word == option and k + 1 < len(arguments):
+            return arguments[k + 1]
+    return default
+
+
+def take_run(command: str, arguments: list[str]) -> tuple[str, list[str]]:
+    """Splits off the run, the first argument of a command."""
+    if arguments and arguments[0] in ("-h", "--help"):
+        return "", arguments
+    if not arguments or arguments[0].startswith("-"):
+        raise InputError(f"name a run directory or a game first, as in `saplan {command} switches`")
+    return arguments[0], arguments[1:]
+
+
+def read(
+    options: type[Options],
+    command: str,
+    arguments: list[str],
+    rules: type | tuple[type, ...] | None = None,
+    default: Options | None = None,
+) -> Options:
+    """The options of a command, read from its arguments; `rules` are the types that a generic one takes."""
+    import tyro
+
+    shape: type[Options] = options if rules is None else options[rules]  # type: ignore[index]
+    config = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff, tyro.conf.DisallowNone)
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint), tables():
+            given: dict[str, Any] = {} if default is None else {"default": default}
+            return tyro.cli(shape, prog=f"saplan {command}", args=arguments, config=config, **given)
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise InputError(one_line(complaint.getvalue())) from None
+
+
+def tables() -> Any:
+    """Teaches tyro, while it is entered, to read tables of whole numbers as `0,2,3/3,0,2/2,3,0`."""
+    from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
+
+    registry = ConstructorRegistry()
+
+    @registry.primitive_rule
+    def table(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if info.type != tuple[tuple[int, ...], ...]:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="N,N/N,N",
+            instance_from_str=lambda words: tuple(tuple(map(int, row.split(","))) for row in words[0].split("/")),
+            is_instance=lambda value: isinstance(value, tuple),
+            str_from_instance=lambda value: ["/".join(",".join(map(str, row)) for row in value)],
+        )
+
+    return registry
+
+
+RULE = "\0"
+"""Stands for a line drawn across a box."""
+
+
+def one_line(box: str) -> str:
+    """What tyro says in a box, as one line: its first part, and the option it suggests."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
+    rows = [row.strip("│ ") for row in plain.splitlines() if not row.startswith(("╭", "╰"))]
+    parts = " ".join(RULE if set(row) in ({"─"}, {"-"}) else row for row in rows).split(RULE)
+    # Where the terminal has no line-drawing characters, the title is a part of its own.
+    parts = parts if plain.startswith("╭") else parts[1:]
+    message = " ".join(parts[0].split())
+    message = re.sub(r"^Error parsing (--\S+?): ", r"\1: ", message)
+    message = re.sub(r"^Error parsing \S+: ", "", message)
+    message = re.sub(r"invalid literal for int\(\) with base 10: ('.*')", r"\1 is not a whole number", message)
+    message = re.sub(r"could not convert string to float: ('.*')", r"\1 is not a number", message)
+    near = re.search(r"Perhaps you meant: (--[\w.-]+)", " ".join(" ".join(parts[1:]).split()))
+    return message[:1].lower() + message[1:] + (f" (did you mean {near[1]}?)" if near else "")
+
+
+def check_number(option: str, value: int) -> None:
+    """`InputError` unless the number can be a seed or a count of steps."""
+    if not 0 <= value < 2**31:
+        raise InputError(f"{option} must lie in 0..{2**31 - 1}, got {value}")
+
+
+def check_seconds(option: str, value: float) -> None:
+    """`InputError` unless the number can be a time."""
+    if not 0 <= value < float("inf"):
+        raise InputError(f"{option} must be a number of seconds, not negative, got {value}")
+
+
+def in_colour() -> bool:
+    """Whether standard output shows colours (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -1,0 +1,135 @@
+"""`saplan train` and `saplan demo`."""
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from saplan.cli.options import check_number, check_seconds, in_colour, read, take_game, value_of
+
+Rules = TypeVar("Rules")
+Numbers = TypeVar("Numbers")
+
+
+@dataclass(frozen=True)
+class Train(Generic[Rules, Numbers]):
+    """Train an agent on a game, without any task; leaves a run directory with configuration, metrics and agent.
+
+    `--paper` starts from the paper's variant; the other options then change that.
+    """
+
+    game: Rules
+    settings: Numbers
+    method: str = "structured"
+    """structured, unstructured or curriculum; each has settings of its own."""
+    steps: int | None = None
+    """Environment steps, all of them counted; by default a tenth of the paper's on switches and
+    exchange, and 25 M on mining."""
+    seed: int = 0
+    """Seed of everything random."""
+    out: Path | None = None
+    """The run directory; by default runs/GAME-SEED, with the method's name where it is another."""
+    looks: int = 5
+    """How often to try held-back tasks: at the end, half-way, at a quarter, and so on."""
+    save_every: float = 60.0
+    """Seconds between two checkpoints. Ctrl-C and SIGTERM save, too."""
+    resume: Path | None = None
+    """Go on with the run in this directory: `saplan train --resume RUN` is enough. Options that are given as well must
+    be those of the run."""
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run from its newest checkpoint, as if it had never stopped."""
+
+    resume: Path
+    """The run directory."""
+    save_every: float = 60.0
+    """Seconds between two checkpoints."""
+
+
+def train(arguments: list[str]) -> None:
+    """`saplan train GAME`, or `saplan train --resume RUN`."""
+    from saplan.experiments.show import Shower
+
+    if value_of("--resume", arguments, "") and arguments[0].startswith("-"):
+        given = read(Resume, "train", arguments)
+        out = given.resume
+        check_seconds("--save-every", given.save_every)
+        with contextlib.closing(Shower()) as shower:
+            go_on(out, None, shower, given.save_every)
+    else:
+        out = train_anew(arguments, Shower)
+    print(f"trained; the agent is in {out}: try `saplan evaluate {out}`")
+
+
+def go_on(out: Path, wanted: Any, shower: Any, save_every: float) -> None:
+    """Goes on with a run."""
+    from saplan.experiments.train import resume
+
+    resume(out, wanted, show=shower, save_every=save_every)
+
+
+def train_anew(arguments: list[str], shower_of: Any) -> Path:
+    """`saplan train GAME`, whose options may also name a run to go on with."""
+    name, rest = take_game("train", arguments)
+    faithful = "--paper" in rest
+    rest = [word for word in rest if word != "--paper"]
+
+    from saplan.baselines.methods import find_method
+    from saplan.experiments.train import run_config
+    from saplan.experiments.train import train as train_agent
+    from saplan.games import GAMES
+
+    game, method = GAMES[name](), find_method(value_of("--method", rest, "structured"))
+    default = Train(game=game, settings=method.settings_for(game, faithful), method=method.name)
+    options = read(Train, f"train {name}", rest, (GAMES[name], method.settings), default)
+    check_number("--seed", options.seed)
+    check_number("--looks", options.looks)
+    check_seconds("--save-every", options.save_every)
+    config = run_config(options.game, options.steps, options.seed, options.settings, method.name)
+    title = name if method.name == "structured" else f"{name}-{method.name}"
+    out = options.resume or options.out or Path("runs") / f"{title}-{options.seed}"
+    with contextlib.closing(shower_of()) as shower:
+        if options.resume is not None:
+            go_on(out, config, shower, options.save_every)
+        else:
+            train_agent(
+                config.game, config.steps, config.seed, config.settings, out, options.looks,
+                show=shower, method=method.name, save_every=options.save_every,
+            )  # fmt: skip
+    return out
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Train on switches, compare with the paper's figure, and carry out one plan."""
+
+    steps: int = 2_500_000
+    """Environment steps: a twentieth of the paper's."""
+    seed: int = 0
+    """Seed of everything random."""
+    tasks: int = 1000
+    """Test tasks."""
+
+
+def demo(arguments: list[str]) -> None:
+    """`saplan demo`."""
+    options = read(Demo, "demo", arguments)
+    check_number("--seed", options.seed)
+
+    from saplan.envs.tell import narrate
+    from saplan.experiments.evaluate import evaluate as run_tasks
+    from saplan.experiments.show import Shower
+    from saplan.experiments.summary import PAPER
+    from saplan.experiments.train import train as train_agent
+
+    print(f"Training on switches, without any task, for {options.steps / 1e6:g} M steps (the paper: 50 M) ...")
+    shower = Shower()
+    agent = train_agent("switches", options.steps, options.seed, looks=2, show=shower)
+    shower.close()
+    print(f"\nTrying {options.tasks} tasks it never saw, 150 steps each ...")
+    success = float(run_tasks(agent, options.tasks).success.mean())
+    print(f"success {success:.1%}   (paper: {PAPER['structured']['switches']:.1%} after 50 M steps)\n")
+    for text in narrate(agent, "red=1 green=1 blue=1", options.seed, 150, in_colour()):
+        print(text, flush=True)

@@ -1,0 +1,196 @@
+"""The cells of a reproduction, each one game, method, variant and seed: computed once, by whoever claims it first."""
+
+import contextlib
+import json
+import platform
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from saplan.baselines.ablated import FULL, ablated
+from saplan.baselines.methods import find_method
+from saplan.errors import InputError, unknown_name
+from saplan.experiments.show import Shower
+from saplan.experiments.summary import summarise
+from saplan.experiments.train import complain, hardware, train_runs
+from saplan.games import GAMES, make_game
+from saplan.model.walk import usual_planning
+from saplan.runs.config import RunConfig, read_json, write_json
+from saplan.runs.directory import METRICS
+from saplan.runs.files import Lock, make_directory
+from saplan.runs.store import ORACLE
+
+POINTS = 60
+"""Rows of metrics that a result keeps at most."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way in which training departs from the default."""
+
+    what: str
+    """For people."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    paper: bool = False
+    algebra: str = FULL
+    games: tuple[str, ...] = tuple(GAMES)
+    """Where it makes a difference."""
+
+
+VARIANTS = {
+    "default": Variant("the default"),
+    "paper": Variant("the paper's variant", paper=True),
+    "no-counts": Variant("without counts of visits in proposals", {"uniform": 1.0}),
+    "no-filter": Variant("without the edge detector's filter p_0", {"threshold": 0.0}),
+    "raw": Variant("raw numbers in place of the algebra's features", algebra="raw"),
+    "integers": Variant("ℤ/q treated as ℤ", algebra="integers", games=("switches",)),
+    "no-hindsight": Variant("without hindsight: a step teaches about its own wish alone", {"relabel": False}),
+    "no-trail": Variant("without the trail that keeps from walking in circles", {"repeat_cost": 0.0}),
+}
+ABLATIONS = [name for name in VARIANTS if name != "default"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one result is about."""
+
+    game: str
+    method: str
+    seed: int
+    steps: int
+    variant: str = "default"
+    numbers: tuple[tuple[str, int | float], ...] = ()
+    """Settings other than the defaults."""
+
+    @property
+    def group(self) -> str:
+        """What cells that differ in their seeds alone have in common."""
+        return f"{self.game}-{self.method}-{self.variant}-{self.steps / 1e6:g}M"
+
+    @property
+    def name(self) -> str:
+        return f"{self.game}-{ORACLE}" if self.method == ORACLE else f"{self.group}-{self.seed}"
+
+    def config(self) -> RunConfig:
+        """The run that it needs."""
+        if self.variant not in VARIANTS:
+            raise unknown_name("variant", self.variant, VARIANTS)
+        variant, method = VARIANTS[self.variant], find_method(self.method)
+        game = ablated(make_game(self.game), variant.algebra)
+        settings = method.settings_for(game, variant.paper)
+        known = vars(settings)
+        changes = {**{name: value for name, value in variant.settings.items() if name in known}, **dict(self.numbers)}
+        for name in changes:
+            if name not in known:
+                raise unknown_name("setting", name, known)
+        return RunConfig(game, replace(settings, **changes), self.steps, self.seed, self.method)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How closely cells are looked at."""
+
+    tasks: int = 1000
+    looks: int = 7
+    """At the end, half-way, at a quarter, ..."""
+    look_tasks: int = 200
+    together: bool = False
+    """Whether the seeds of a group are trained in one program."""
+
+
+class Reproduction:
+    """A directory of results, one file a cell, and of the runs behind them."""
+
+    def __init__(self, out: Path) -> None:
+        """Nothing is written before a cell is computed."""
+        self.out = out
+
+    def result_path(self, cell: Cell) -> Path:
+        return self.out / f"{cell.name}.json"
+
+    def run_path(self, cell: Cell) -> Path:
+        return self.out / "runs" / cell.name
+
+    def finished(self, cell: Cell) -> bool:
+        return self.result_path(cell).exists()
+
+    def jobs(self, cells: Sequence[Cell], together: bool) -> list[list[Cell]]:
+        """What is still to be computed, in parts that belong together."""
+        groups: dict[str, list[Cell]] = {}
+        for cell in cells:
+            if not self.finished(cell):
+                groups.setdefault(cell.group if together else cell.name, []).append(cell)
+        return list(groups.values())
+
+    def compute(self, job: list[Cell], effort: Effort, quiet: bool = False) -> bool:
+        """Computes the results of a job, unless another process is at it, which is answered by False.
+
+        Whatever a process that died has left is gone on with: runs from their last checkpoints, results where they are
+        missing.
+        """
+        claim = self.out / "claims" / job[0].name
+        make_directory(claim)
+        try:
+            lock = Lock(claim)
+        except InputError:
+            return False
+        with lock:
+            missing = [cell for cell in job if not self.finished(cell)]
+            if missing and missing[0].method != ORACLE:
+                self._train(missing, effort, quiet)
+            for cell in missing:
+                write_json(self.result_path(cell), self._measure(cell, effort))
+                # An agent is all that is needed now; checkpoints are many times its size.
+                shutil.rmtree(self.run_path(cell) / "checkpoints", ignore_errors=True)
+        return True
+
+    def _train(self, cells: list[Cell], effort: Effort, quiet: bool) -> None:
+        untrained = [cell for cell in cells if not (self.run_path(cell) / "manifest.json").exists()]
+        if not untrained:
+            return
+        configs, outs = [cell.config() for cell in cells], [self.run_path(cell) for cell in cells]
+        with contextlib.closing(Shower()) if not quiet else contextlib.nullcontext() as shower:
+            train_runs(configs, outs, effort.looks, effort.look_tasks, shower, go_on=True)
+
+    def _measure(self, cell: Cell, effort: Effort) -> dict[str, Any]:
+        versions = {"python": platform.python_version(), "jax": jax.__version__}
+        about = {"variant": cell.variant, "budgeted_steps": cell.steps, "versions": versions}
+        if cell.method == ORACLE:
+            planning = usual_planning(find_method("structured").settings_for(make_game(cell.game), False))
+            return {**summarise(cell.game, effort.tasks, 0, 150, planning, ORACLE), **about, "hardware": hardware()}
+        run, config = self.run_path(cell), cell.config()
+        trained_on = read_json(run / "manifest.json")["about"]["hardware"]
+        result = summarise(str(run), effort.tasks, 0, 150, usual_planning(config.settings))
+        return {**result, **about, "hardware": trained_on, "config": config.to_json(), **history(run)}
+
+
+def history(run: Path) -> dict[str, Any]:
+    """What the metrics of a run tell: the learning curve, the examples of the edge detector, the time."""
+    rows = [json.loads(line) for line in (run / METRICS).read_text(encoding="utf-8").splitlines()]
+    kept = rows[:: max(1, len(rows) // POINTS)]
+    return {
+        "curve": [{"steps": row["steps"], "success": row["success"]} for row in rows if row["looked"]],
+        "examples": [{name: row[name] for name in ("steps", "positives", "negatives", "known")} for row in kept],
+        "overflow": rows[-1]["overflow"],
+        "training_seconds": rows[-1]["seconds"],
+    }
+
+
+def compute_all(reproduction: Reproduction, cells: Sequence[Cell], effort: Effort) -> list[Cell]:
+    """Computes what is missing, here and now; returns the cells that other processes are at."""
+    jobs = reproduction.jobs(cells, effort.together)
+    for number, job in enumerate(jobs, 1):
+        seeds = "" if job[0].method == ORACLE else f", seed {' '.join(str(cell.seed) for cell in job)}"
+        complain(f"{number} of {len(jobs)}: {job[0].game}, {job[0].method}, {job[0].variant}{seeds}")
+        if not reproduction.compute(job, effort):
+            complain("another process is at it")
+    return [cell for cell in cells if not reproduction.finished(cell)]
+
+
+def on_accelerator() -> bool:
+    """Whether there is something better than a CPU to train on."""
+    return jax.default_backend() != "cpu"

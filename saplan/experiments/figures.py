@@ -1,0 +1,197 @@
+"""The paper's figures from the results of cells, as PNG and PDF; readable in grey, one colour per method everywhere."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from saplan.experiments.statistics import steps_to
+from saplan.experiments.summary import PAPER
+from saplan.experiments.tables import Result, groups, mean_curve
+from saplan.games import GAMES, Game, Mining, make_game, task_set
+from saplan.model.agent import Agent, edge_outlook
+from saplan.model.walk import IMPROVED
+from saplan.runs.store import ORACLE
+
+COLOURS = {"structured": "#0b6e4f", "unstructured": "#d1495b", "curriculum": "#3066be", ORACLE: "#555555"}
+MARKERS = {"structured": "o", "unstructured": "s", "curriculum": "^"}
+LINES = {"structured": "-", "unstructured": "--", "curriculum": "-."}
+
+
+def save(figure: Any, folder: Path, name: str) -> list[Path]:
+    """Writes a figure in both formats; the same data give the same bytes."""
+    import matplotlib.pyplot as plt
+
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
+    figure.savefig(paths[0], dpi=130, metadata={"Software": None})
+    figure.savefig(paths[1], metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    plt.close(figure)
+    return paths
+
+
+def panels(columns: int, rows: int = 1, width: float = 4.0, height: float = 3.6, **more: Any) -> tuple[Any, Any]:
+    """A figure of a few panels."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(rows, columns, figsize=(width * columns, height * rows), layout="constrained", **more)
+
+
+def learning_curves(results: Iterable[Result], folder: Path) -> list[Path]:
+    """Success on held-back tasks against environment steps; the steps that each method needs for the paper's success.
+
+    Lines are means, bands all seeds. A short vertical line marks where a method reaches what the paper reports of its
+    model (thin dotted line).
+    """
+    rows = [row for row in results if row.get("variant", "default") == "default"]
+    figure, axes = panels(len(GAMES), sharey=True)
+    for axis, game in zip(axes, GAMES, strict=True):
+        wanted = PAPER["structured"][game]
+        axis.axhline(100 * wanted, color="black", ls=":", lw=1)
+        for (found, method, _, _), cells in groups(rows).items():
+            if found != game:
+                continue
+            if method == ORACLE:
+                axis.axhline(100 * cells[0]["success"], color=COLOURS[ORACLE], ls=(0, (6, 3)), lw=1.2, label=ORACLE)
+                continue
+            curve = mean_curve(cells)
+            if curve is None:
+                continue
+            steps, success = curve
+            each = np.array([[p["success"] for p in c["curve"] if p["steps"] in set(steps)] for c in cells])
+            style = {"color": COLOURS[method], "marker": MARKERS[method], "ls": LINES[method]}
+            axis.plot(steps / 1e6, 100 * success, label=method, ms=5, **style)
+            band = (100 * each.min(axis=0), 100 * each.max(axis=0))
+            axis.fill_between(steps / 1e6, *band, color=COLOURS[method], alpha=0.18, lw=0)
+            needed = steps_to(steps, success, wanted)
+            if needed is not None and needed > steps[0]:
+                axis.vlines(needed / 1e6, -2, 100 * wanted, color=COLOURS[method], lw=0.8)
+                axis.annotate(f"{needed / 1e6:.2g} M", (needed / 1e6, 1), fontsize=8, color=COLOURS[method], ha="left")
+        axis.set(title=game, xscale="log", xlabel="environment steps (millions)", ylim=(-2, 102))
+        axis.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("tasks solved within 150 steps (%)")
+    handles = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    paper = axes[0].plot([], [], color="black", ls=":", lw=1)[0]
+    named = {**handles, "the paper's structured model": paper}
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=len(named), fontsize=9)
+    return save(figure, folder, "curves")
+
+
+def example_rates(results: Iterable[Result], folder: Path) -> list[Path]:
+    """The paper's figure: positive examples that exploration finds and negative ones that execution fails at."""
+    rows = [r for r in results if r["method"] == "structured" and r.get("variant") == "default" and r.get("examples")]
+    figure, axes = panels(len(GAMES), height=3.2)
+    for axis, game in zip(axes, GAMES, strict=True):
+        for cell in (row for row in rows if row["game"] == game):
+            steps = np.array([point["steps"] for point in cell["examples"]], float)
+            for kind, colour, line in (("positives", "#0b6e4f", "-"), ("negatives", "#d1495b", "--")):
+                counts = np.array([point[kind] for point in cell["examples"]], float)
+                rate = 1000 * np.diff(counts, prepend=0) / np.diff(steps, prepend=0)
+                label = kind[:-1] if cell["seed"] == rows[0]["seed"] else None
+                axis.plot(steps / 1e6, rate, line, color=colour, lw=1, alpha=0.8, label=label)
+        axis.set(title=game, yscale="log", xlabel="environment steps (millions)")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("examples per 1,000 steps")
+    axes[0].legend(fontsize=9)
+    return save(figure, folder, "examples")
+
+
+PLANS = 6
+"""Carried-out plans that are drawn."""
+
+
+def mining_support(agent: Agent, folder: Path) -> list[Path]:
+    """The set S of mining, the learnt probability of every transition over it, and plans that were carried out."""
+    game = agent.game
+    assert isinstance(game, Mining)
+    first, second = (np.linspace(0, high, 131) for high in (13.2, 8.0))
+    amounts = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
+    inside = np.asarray(game.inside(jnp.asarray(amounts))).reshape(len(second), len(first))
+    figure, axes = panels(3, 2, height=2.9, sharex=True, sharey=True)
+    picture = None
+    for axis, (name, delta) in zip(axes.flat, game.admissible(), strict=False):
+        hammer = np.full((len(amounts), 1), 1.0 if delta[-1] < 0 else 0.0)
+        rho = jnp.asarray(np.concatenate([amounts, hammer], axis=1), jnp.float32)
+        entry = int(agent.memory.index(game.space, jnp.array(delta)))
+        learnt = np.exp(np.asarray(edge_outlook(agent, rho, IMPROVED)[0]))[:, entry].reshape(inside.shape)
+        shown = np.where(inside, learnt, np.nan)
+        picture = axis.pcolormesh(first, second, shown, vmin=0, vmax=1, cmap="viridis", shading="nearest")
+        axis.set_title(name, fontsize=10)
+    _draw_plans(agent, axes.flat[len(game.admissible())])
+    for axis in axes.flat:
+        axis.contour(first, second, inside, levels=[0.5], colors="black", linewidths=1)
+        axis.set_aspect("equal")
+    for axis in axes[-1]:
+        axis.set_xlabel("m1")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("m2")
+    figure.colorbar(picture, ax=axes, label="learnt probability of success", shrink=0.8)
+    return save(figure, folder, "support")
+
+
+def _draw_plans(agent: Agent, axis: Any) -> None:
+    """The paths that tasks took in the plane, from a dot to a goal's square."""
+    states, goals = task_set(agent.game, PLANS, 3)
+    walker = agent.walker(states, goals, IMPROVED)
+    path, under_way = [walker.rho.copy()], ~walker.done
+    for _ in walker.moves(150, 0):
+        path.append(np.where(under_way[:, None], walker.rho, path[-1]))
+        under_way = ~walker.done
+    for k in range(PLANS):
+        points = np.stack([rho[k] for rho in path])
+        line = axis.plot(points[:, 0], points[:, 1], lw=1.2)[0]
+        axis.plot(*points[0, :2], "o", ms=4, color=line.get_color())
+        (left, low), (right, high) = np.asarray(goals.low)[k, :2], np.asarray(goals.high)[k, :2]
+        lost = not walker.walked.success[k]
+        axis.fill_between([left, right], low, high, fc="0.85" if lost else "none", ec=line.get_color(), lw=1.2)
+    axis.set_title("plans carried out (grey: not reached)", fontsize=10)
+
+
+SHAPES = {"object": "o", "switch": "D", "deposit": "^", "store": "P", "dump": "v"}
+
+
+def schemas(folder: Path) -> list[Path]:
+    """A map of each game, its attributes and its transitions."""
+    figure, axes = panels(len(GAMES), height=5.0)
+    for axis, name in zip(axes, GAMES, strict=True):
+        _draw_schema(axis, make_game(name))
+    return save(figure, folder, "schemas")
+
+
+def _draw_schema(axis: Any, game: Game[Any]) -> None:
+    scene = game.scene(game.reset(jax.random.key(5)))
+    for row, column in scene.walls:
+        axis.fill_between([column - 0.5, column + 0.5], row - 0.5, row + 0.5, color="0.35", lw=0)
+    for thing in scene.things:
+        colour = {"grey": "0.5", "yellow": "#e0b000"}.get(thing.colour, thing.colour)
+        axis.plot(thing.column, thing.row, SHAPES[thing.shape], ms=9, color=colour, mec="black", mew=0.6)
+        axis.annotate(thing.colour[0], (thing.column, thing.row), fontsize=6, ha="center", va="center", color="white")
+    axis.plot(scene.agent[1], scene.agent[0], "*", ms=13, color="black")
+    axis.set(xlim=(-0.5, scene.width - 0.5), ylim=(scene.height - 0.5, -0.5), aspect="equal", title=game.name)
+    axis.set_xticks(np.arange(scene.width) - 0.5, [])
+    axis.set_yticks(np.arange(scene.height) - 0.5, [])
+    axis.grid(color="0.85", lw=0.6)
+    space = game.space
+    changes = [space.format_delta(jnp.array(delta)) for _, delta in game.admissible()]
+    kinds = " × ".join(dict.fromkeys(block.symbol for block in space.blocks))
+    text = "\n".join([f"{', '.join(space.names)}  ({kinds})", "", *changes])
+    axis.set_xlabel(text, fontsize=7.5, loc="left", labelpad=8)
+
+
+def draw_all(results: list[Result], folder: Path, mining_agent: Agent | None) -> list[Path]:
+    """Every figure that the results allow."""
+    paths = schemas(folder)
+    if any(row.get("curve") for row in results):
+        paths += learning_curves(results, folder)
+    if any(row.get("examples") and row["method"] == "structured" for row in results):
+        paths += example_rates(results, folder)
+    if mining_agent is not None:
+        paths += mining_support(mining_agent, folder)
+    return paths

@@ -1,0 +1,56 @@
+"""Cells spread over a Ray cluster. Ray is an extra: `pip install saplan[ray]`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from saplan.errors import InputError
+from saplan.experiments.cells import Cell, Effort, Reproduction
+from saplan.experiments.train import complain
+
+RETRIES = 20
+"""How often a job is begun again after its worker has died. It goes on from its last checkpoint."""
+
+
+def compute_on_ray(reproduction: Reproduction, cells: Sequence[Cell], effort: Effort) -> list[Cell]:
+    """Computes what is missing on the cluster that `ray.init` finds or starts; returns what is missing still.
+
+    All workers must see the same directory. Each job is claimed there by a lock, so that none is computed twice.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise InputError("--on ray needs Ray: pip install 'saplan[ray]'") from None
+
+    begun = not ray.is_initialized()
+    if begun:
+        ray.init(log_to_driver=False, include_dashboard=False, logging_level="error")
+    try:
+        out = reproduction.out.resolve()
+        needs = {"num_gpus": 1} if ray.cluster_resources().get("GPU") else {"num_cpus": 1}
+        work = ray.remote(max_retries=RETRIES, retry_exceptions=False, **needs)(_compute)
+        jobs = reproduction.jobs(cells, effort.together)
+        waiting = {work.remote(str(out), job, effort): job for job in jobs}
+        while waiting:
+            (done,), _ = ray.wait(list(waiting), num_returns=1)
+            job = waiting.pop(done)
+            _collect(ray, done, job, len(jobs) - len(waiting), len(jobs))
+    finally:
+        if begun:
+            ray.shutdown()
+    return [cell for cell in cells if not reproduction.finished(cell)]
+
+
+def _collect(ray: Any, done: Any, job: list[Cell], number: int, total: int) -> None:
+    """Says how a job went; one that failed leaves its cells without results, and the others go on."""
+    try:
+        outcome = "done" if ray.get(done) else "another process is at it"
+    except ray.exceptions.RayError as error:
+        outcome = f"failed: {type(error).__name__}"
+    complain(f"{number} of {total}: {', '.join(cell.name for cell in job)}: {outcome}")
+
+
+def _compute(out: str, job: list[Cell], effort: Effort) -> bool:
+    """What a worker does."""
+    from pathlib import Path
+
+    return Reproduction(Path(out)).compute(job, effort, quiet=True)

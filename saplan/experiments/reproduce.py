@@ -1,0 +1,121 @@
+"""The paper's table and figures, on anyone's machine."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from saplan.baselines.methods import METHODS, find_method
+from saplan.errors import InputError, unknown_name
+from saplan.experiments.cells import ABLATIONS, VARIANTS, Cell, Effort, Reproduction, compute_all, on_accelerator
+from saplan.experiments.figures import draw_all
+from saplan.experiments.tables import PAPER_STEPS, ablation_table, detail_table, read_results, success_table
+from saplan.games import GAMES
+from saplan.model.agent import Agent
+from saplan.runs.files import replace_file
+from saplan.runs.store import MANIFEST, ORACLE, load_agent, open_agent
+
+QUICK_STEPS = dict.fromkeys(GAMES, 1_000_000)
+QUICK_SEEDS, SEEDS = 2, 5
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be reproduced."""
+
+    games: Sequence[str] = tuple(GAMES)
+    methods: Sequence[str] = (*METHODS, ORACLE)
+    variants: Sequence[str] = ("default",)
+    seeds: int | None = None
+    steps: int | None = None
+    """Per cell; by default the paper's budget of the game."""
+    quick: bool = False
+    """Enough to see the order of the methods: 1 M steps, 2 seeds, 300 tasks."""
+    numbers: tuple[tuple[str, int | float], ...] = ()
+
+    def cells(self) -> list[Cell]:
+        """Every cell, the quickest insight first: one seed of everything before the next."""
+        for kind, names, known in (
+            ("game", self.games, GAMES), ("method", self.methods, (*METHODS, ORACLE)),
+            ("variant", self.variants, VARIANTS),
+        ):  # fmt: skip
+            for name in names:
+                if name not in known:
+                    raise unknown_name(kind, name, known)
+        seeds = self.seeds or (QUICK_SEEDS if self.quick else SEEDS)
+        if not 1 <= seeds <= 1000:
+            raise InputError(f"--seeds must lie in 1..1000, got {seeds}")
+        budgets = QUICK_STEPS if self.quick else PAPER_STEPS
+        found = [Cell(game, ORACLE, 0, 0) for game in self.games if ORACLE in self.methods]
+        for seed in range(seeds):
+            for variant in self.variants:
+                for game in self.games:
+                    for method in self.methods:
+                        cell = Cell(game, method, seed, self.steps or budgets[game], variant, self.numbers)
+                        if method != ORACLE and self._makes_sense(cell):
+                            found.append(cell)
+        for cell in found:
+            if cell.method != ORACLE:
+                cell.config()  # complains of what does not fit before anything is trained
+        return found
+
+    def _makes_sense(self, cell: Cell) -> bool:
+        """Ablations take away parts of the structured model; some make no difference to some games."""
+        if cell.method != "structured" and cell.variant in set(ABLATIONS) - {"paper"}:
+            return False
+        return cell.game in VARIANTS[cell.variant].games
+
+    def effort(self) -> Effort:
+        """How closely to look."""
+        together = on_accelerator()
+        return Effort(300, 4, 100, together) if self.quick else Effort(together=together)
+
+
+Compute = Callable[[Reproduction, Sequence[Cell], Effort], list[Cell]]
+"""Computes what is missing and returns what is missing still."""
+
+
+def reproduce(wanted: Wanted, out: Path, compute: Compute = compute_all) -> list[Path]:
+    """Computes the cells that have no result yet, then writes tables and figures of all results there are."""
+    reproduction, cells = Reproduction(out), wanted.cells()
+    missing = compute(reproduction, cells, wanted.effort())
+    if missing:
+        names = ", ".join(cell.name for cell in missing[:3]) + (", ..." if len(missing) > 3 else "")
+        raise InputError(f"{len(missing)} of {len(cells)} cells are not done yet ({names}): run the same command again")
+    return report(out)
+
+
+def report(out: Path) -> list[Path]:
+    """Tables and figures from the results of a directory."""
+    results = read_results(out)
+    if not results:
+        raise InputError(f"{out} holds no results yet: run `saplan reproduce --out {out}` first")
+    parts = ["# Results", "## Success", success_table(results)]
+    if any(row.get("variant") in ABLATIONS for row in results):
+        parts += ["## Ablations", ablation_table(results)]
+    parts += ["## Details", detail_table(results)]
+    pictures = draw_all(results, out / "pictures", _mining_agent(out))
+    parts += ["## Pictures", *(f"![{path.stem}](pictures/{path.name})" for path in pictures if path.suffix == ".png")]
+    replace_file(out / "report.md", ("\n\n".join(parts) + "\n").encode())
+    return [out / "report.md", *pictures]
+
+
+def _mining_agent(out: Path) -> Agent | None:
+    """A structured agent of mining: of these results if its run is there, else the one that ships with the package."""
+    runs = sorted((out / "runs").glob(f"mining-structured-default-*/{MANIFEST}"))
+    agent = load_agent(runs[-1].parent)[0] if runs else open_agent("mining")[0]
+    return agent if isinstance(agent, Agent) else None
+
+
+def check_numbers(words: Sequence[str], method: str = "structured") -> tuple[tuple[str, int | float], ...]:
+    """Settings written as NAME=NUMBER."""
+    known = vars(find_method(method).settings())
+    found: list[tuple[str, int | float]] = []
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in known:
+            raise unknown_name("setting", name, known)
+        try:
+            found.append((name, int(value) if isinstance(known[name], int) else float(value)))
+        except ValueError:
+            raise InputError(f"{word!r}: write settings as {name}=NUMBER") from None
+    return tuple(found)

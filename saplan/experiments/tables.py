@@ -1,0 +1,177 @@
+"""Tables in Markdown from the results of cells."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saplan.baselines.methods import METHODS, find_method
+from saplan.experiments.cells import VARIANTS
+from saplan.experiments.statistics import bootstrap_interval, interquartile_mean, mean, steps_to
+from saplan.experiments.summary import PAPER
+from saplan.experiments.train import differences
+from saplan.games import GAMES
+from saplan.runs.config import config_from_json, read_json
+from saplan.runs.store import ORACLE
+
+Result = dict[str, Any]
+PAPER_STEPS = {"switches": 50_000_000, "exchange": 40_000_000, "mining": 50_000_000}
+"""The paper's budgets; for mining it states none, 50 M is that of switches."""
+
+
+def read_results(out: Path) -> list[Result]:
+    """All results of a directory, in order."""
+    found = [read_json(path) for path in sorted(out.glob("*.json"))]
+    cells = [row for row in found if isinstance(row, dict) and {"game", "method", "success", "tasks"} <= set(row)]
+    return sorted(cells, key=_order)
+
+
+def _order(row: Result) -> tuple[Any, ...]:
+    methods, variants = [*METHODS, ORACLE], list(VARIANTS)
+    place = list(GAMES).index(row["game"]) if row["game"] in GAMES else len(GAMES)
+    variant = row.get("variant", "default")
+    return (
+        place, methods.index(row["method"]), variants.index(variant) if variant in variants else len(variants),
+        row.get("budgeted_steps") or 0, row.get("seed") or 0,
+    )  # fmt: skip
+
+
+def groups(results: Iterable[Result]) -> dict[tuple[str, str, str, int], list[Result]]:
+    """Results by game, method, variant and budget, the seeds together."""
+    found: dict[tuple[str, str, str, int], list[Result]] = {}
+    for row in results:
+        key = row["game"], row["method"], row.get("variant", "default"), row.get("budgeted_steps") or 0
+        found.setdefault(key, []).append(row)
+    return found
+
+
+def at_budget(results: Iterable[Result], steps: dict[str, int] | None) -> list[Result]:
+    """Of the results, those of the oracle and those at these budgets per game (None: the largest there are)."""
+    rows = list(results)
+    if steps is None:
+        most: dict[tuple[str, str], int] = {}
+        for row in rows:
+            key = row["game"], row.get("variant", "default")
+            most[key] = max(most.get(key, 0), row.get("budgeted_steps") or 0)
+        return [r for r in rows if r["method"] == ORACLE or r["budgeted_steps"] == most[r["game"], r["variant"]]]
+    return [r for r in rows if r["method"] == ORACLE or r["budgeted_steps"] == steps[r["game"]]]
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def success_table(results: Iterable[Result]) -> str:
+    """The paper's table with its figures beside ours, and what all games together say of a method."""
+    chosen = [row for row in results if row.get("variant", "default") == "default"]
+    rows, by_method = [], dict[str, list[list[float]]]()
+    for (game, method, _, _), cells in groups(chosen).items():
+        scores = np.array([[cell["success"]] for cell in cells])
+        if method != ORACLE:
+            by_method.setdefault(method, []).append([cell["success"] for cell in cells])
+        rows.append([
+            game, method, _share(PAPER.get(method, {}).get(game)), f"**{mean(scores):.1%}**", *_spread(scores),
+            str(len(cells)) if method != ORACLE else "", f"{cells[0]['tasks']}",
+            _millions(cells[0].get("steps_trained")), _steps_needed(game, cells),
+        ])  # fmt: skip
+    for method, columns in by_method.items():
+        if len(columns) > 1 and len({len(column) for column in columns}) == 1:
+            scores = np.array(columns).T
+            rows.append(["all", method, "", f"**{mean(scores):.1%}**", *_spread(scores), str(len(scores)), "", "", ""])
+    header = ["game", "method", "paper", "mean", "interquartile mean", "95 % interval", "seeds", "tasks", "steps",
+              "steps to the paper's structured success"]  # fmt: skip
+    return table(header, rows)
+
+
+def _spread(scores: np.ndarray) -> tuple[str, str]:
+    if len(scores) < 2:
+        return "", ""
+    low, high = bootstrap_interval(scores, interquartile_mean)
+    return f"{interquartile_mean(scores):.1%}", f"{low:.1%} to {high:.1%}"
+
+
+def _steps_needed(game: str, cells: list[Result]) -> str:
+    """Where the mean learning curve first reaches the success that the paper reports of its model."""
+    curve = mean_curve(cells)
+    if curve is None or game not in PAPER["structured"]:
+        return ""
+    needed = steps_to(*curve, PAPER["structured"][game])
+    if needed is None:
+        return "not reached"
+    return f"{'at most ' if needed <= curve[0][0] else ''}{needed / 1e6:.2g} M"
+
+
+def mean_curve(cells: list[Result]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Steps and mean success at the looks that all seeds have in common; None if there are none."""
+    curves = [{point["steps"]: point["success"] for point in cell.get("curve", ())} for cell in cells]
+    steps = sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
+    if not steps:
+        return None
+    return np.array(steps, float), np.array([np.mean([curve[at] for curve in curves]) for at in steps])
+
+
+def ablation_table(results: Iterable[Result]) -> str:
+    """What is lost without each part of the model, at the same budget as the default."""
+    structured = [row for row in results if row["method"] == "structured"]
+    budgets = {(row["game"], row["budgeted_steps"]) for row in structured if row["variant"] not in ("default", "paper")}
+    cells = groups(row for row in structured if (row["game"], row["budgeted_steps"]) in budgets)
+    games = [game for game in GAMES if any(game == key[0] for key in budgets)]
+    rows = []
+    for name, variant in VARIANTS.items():
+        texts = []
+        for game in games:
+            found = [rows for (g, _, v, _), rows in cells.items() if (g, v) == (game, name)]
+            plain = [rows for (g, _, v, _), rows in cells.items() if (g, v) == (game, "default")]
+            texts.append(_against(found[0], plain[0] if plain and name != "default" else None) if found else "")
+        if any(texts):
+            rows.append([variant.what, *texts])
+    steps = {game: next(at for g, at in budgets if g == game) for game in games}
+    return table(["variant", *(f"{game}, {_millions(steps[game])}" for game in games)], rows)
+
+
+def _against(cells: list[Result], plain: list[Result] | None) -> str:
+    success = np.mean([cell["success"] for cell in cells])
+    if plain is None:
+        return f"{success:.1%} ({len(cells)} seeds)"
+    return f"{success:.1%} ({100 * (success - np.mean([cell['success'] for cell in plain])):+.1f})"
+
+
+def detail_table(results: Iterable[Result]) -> str:
+    """Every group of cells with its seeds, causes of failure, settings and hardware."""
+    rows = []
+    for (game, method, variant, _), cells in groups(results).items():
+        if method == ORACLE:
+            continue
+        causes = {cause: sum(cell["failures"][cause] for cell in cells) for cause in cells[0]["failures"]}
+        steps = [cell["mean_steps"] for cell in cells if cell["mean_steps"]]
+        rows.append([
+            game, method, variant, _millions(cells[0]["steps_trained"]),
+            f"**{np.mean([cell['success'] for cell in cells]):.1%}**",
+            ", ".join(f"{cell['success']:.1%} ({cell['seed']})" for cell in cells),
+            f"{np.mean(steps):.0f}" if steps else "",
+            ", ".join(f"{count} {cause}" for cause, count in causes.items())
+            + f" (of {sum(cell['tasks'] for cell in cells)})",
+            _settings(cells[0]), cells[0]["hardware"],
+        ])  # fmt: skip
+    header = ["game", "method", "variant", "steps", "success", "per seed", "steps to goal", "failed tasks by cause",
+              "settings", "on"]  # fmt: skip
+    return table(header, rows)
+
+
+def _settings(row: Result) -> str:
+    config = config_from_json(row["config"], "a result")
+    usual = find_method(config.method).settings_for(config.game, row["variant"] == "paper")
+    known = VARIANTS[row["variant"]].settings if row["variant"] in VARIANTS else {}
+    other = {name: value for name, value in differences(config.settings, usual).items() if name not in known}
+    return ", ".join(f"{name} {value}" for name, value in other.items()) or "the defaults"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}"
+
+
+def _millions(steps: int | None) -> str:
+    return f"{steps / 1e6:.1f} M" if steps else ""

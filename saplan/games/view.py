@@ -1,0 +1,54 @@
+"""A game seen through other attributes than its own."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from saplan.algebra import Product
+from saplan.games.base import Game, Words
+from saplan.games.scene import Scene
+from saplan.goals import Goal
+
+
+@dataclass(frozen=True)
+class View(Game[Any]):
+    """The same game in everything that a subclass does not change: its space, its attributes, what is feasible."""
+
+    game: Game[Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(object.__getattribute__(self, "game"), name)
+
+    @property
+    def space(self) -> Product:
+        return self.game.space
+
+    def attributes(self, state: Any) -> Float[Array, "K"]:
+        return self.game.attributes(state)
+
+    def reset(self, key: PRNGKeyArray) -> Any:
+        return self.game.reset(key)
+
+    def step(self, key: PRNGKeyArray, state: Any, action: Int[Array, ""]) -> Any:
+        return self.game.step(key, state, action)
+
+    def observe(self, state: Any) -> Words:
+        return self.game.observe(state)
+
+    def over(self, state: Any) -> Bool[Array, ""]:
+        return self.game.over(state)
+
+    def tasks(self, key: PRNGKeyArray) -> tuple[Any, Goal]:
+        return self.game.tasks(key)
+
+    def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        return self.game.admissible()
+
+    def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
+        return self.game.feasible(rho, delta)
+
+    def scene(self, state: Any) -> Scene:
+        return self.game.scene(state)
