@@ -55,8 +55,10 @@ def train_cell(name: str, method: str, options: argparse.Namespace) -> None:
     game, steps = make_game(name), int(options.steps)
     numbers = {key: int(value) for key, _, value in (one.partition("=") for one in options.set)}
     settings = replace(METHODS[method].settings_for(game, False), **numbers)
-    configs = [RunConfig(game, settings, steps, seed, method) for seed in options.seeds]
-    loop, points, began = Loop(configs, options.looks, options.look_tasks), [], time.monotonic()
+    configs = [
+        RunConfig(game, settings, steps, seed, method, options.looks, options.look_tasks) for seed in options.seeds
+    ]
+    loop, points, began = Loop(configs), [], time.monotonic()
     while loop.done < loop.updates:
         each = loop.chunk()
         if each[0].looked:

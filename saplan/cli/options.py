@@ -122,6 +122,15 @@ def check_seconds(option: str, value: float) -> None:
         raise InputError(f"{option} must be a number of seconds, not negative, got {value}")
 
 
+def number_of_devices(text: str) -> int:
+    """How many devices `--devices` asks for, 0 for all."""
+    if text == "all":
+        return 0
+    if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
+        raise InputError(f"--devices must be a number from 1 up, or all, got {text!r}")
+    return int(text[:9])
+
+
 def in_colour() -> bool:
     """Whether standard output shows colours (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from saplan.cli.options import read
+from saplan.cli.options import number_of_devices, read
 from saplan.errors import InputError, unknown_name
 
 
@@ -33,6 +33,8 @@ class Reproduce:
     """Other settings, as NAME=NUMBER: `--set lanes=1024 minibatches=64` suits a GPU."""
     on: str = "here"
     """Where to compute: `here`, or `ray` for a Ray cluster, which is started if none is running."""
+    devices: str = "1"
+    """Devices that share the lanes of every run, or `all`."""
     draw: bool = False
     """Compute nothing: only write tables and figures of the results there are."""
 
@@ -56,7 +58,7 @@ def reproduce(arguments: list[str]) -> None:
         usual = Wanted()
         wanted = Wanted(
             options.games or usual.games, options.methods or usual.methods, variants, options.seeds, options.steps,
-            options.quick, check_numbers(options.set),
+            options.quick, check_numbers(options.set), number_of_devices(options.devices),
         )  # fmt: skip
         how = compute_all
         if options.on == "ray":

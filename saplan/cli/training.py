@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from saplan.cli.options import check_number, check_seconds, in_colour, read, take_game, value_of
+from saplan.cli.options import check_number, check_seconds, in_colour, number_of_devices, read, take_game, value_of
 
 Rules = TypeVar("Rules")
 Numbers = TypeVar("Numbers")
@@ -33,6 +33,8 @@ class Train(Generic[Rules, Numbers]):
     """How often to try held-back tasks: at the end, half-way, at a quarter, and so on."""
     save_every: float = 60.0
     """Seconds between two checkpoints. Ctrl-C and SIGTERM save, too."""
+    devices: str = "1"
+    """Devices that share the lanes, or `all`."""
     resume: Path | None = None
     """Go on with the run in this directory: `saplan train --resume RUN` is enough. Options that are given as well must
     be those of the run."""
@@ -46,6 +48,8 @@ class Resume:
     """The run directory."""
     save_every: float = 60.0
     """Seconds between two checkpoints."""
+    devices: str = "1"
+    """Devices that share the lanes, or `all`."""
 
 
 def train(arguments: list[str]) -> None:
@@ -57,17 +61,17 @@ def train(arguments: list[str]) -> None:
         out = given.resume
         check_seconds("--save-every", given.save_every)
         with contextlib.closing(Shower()) as shower:
-            go_on(out, None, shower, given.save_every)
+            go_on(out, None, shower, given.save_every, given.devices)
     else:
         out = train_anew(arguments, Shower)
     print(f"trained; the agent is in {out}: try `saplan evaluate {out}`")
 
 
-def go_on(out: Path, wanted: Any, shower: Any, save_every: float) -> None:
+def go_on(out: Path, wanted: Any, shower: Any, save_every: float, devices: str) -> None:
     """Goes on with a run."""
     from saplan.experiments.train import resume
 
-    resume(out, wanted, show=shower, save_every=save_every)
+    resume(out, wanted, show=shower, save_every=save_every, devices=number_of_devices(devices))
 
 
 def train_anew(arguments: list[str], shower_of: Any) -> Path:
@@ -77,8 +81,7 @@ def train_anew(arguments: list[str], shower_of: Any) -> Path:
     rest = [word for word in rest if word != "--paper"]
 
     from saplan.baselines.methods import find_method
-    from saplan.experiments.train import run_config
-    from saplan.experiments.train import train as train_agent
+    from saplan.experiments.train import run_config, train_runs
     from saplan.games import GAMES
 
     game, method = GAMES[name](), find_method(value_of("--method", rest, "structured"))
@@ -87,17 +90,14 @@ def train_anew(arguments: list[str], shower_of: Any) -> Path:
     check_number("--seed", options.seed)
     check_number("--looks", options.looks)
     check_seconds("--save-every", options.save_every)
-    config = run_config(options.game, options.steps, options.seed, options.settings, method.name)
+    config = run_config(options.game, options.steps, options.seed, options.settings, method.name, options.looks)
     title = name if method.name == "structured" else f"{name}-{method.name}"
     out = options.resume or options.out or Path("runs") / f"{title}-{options.seed}"
     with contextlib.closing(shower_of()) as shower:
         if options.resume is not None:
-            go_on(out, config, shower, options.save_every)
+            go_on(out, config, shower, options.save_every, options.devices)
         else:
-            train_agent(
-                config.game, config.steps, config.seed, config.settings, out, options.looks,
-                show=shower, method=method.name, save_every=options.save_every,
-            )  # fmt: skip
+            train_runs([config], [out], shower, options.save_every, devices=number_of_devices(options.devices))
     return out
 
 

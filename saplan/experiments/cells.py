@@ -16,7 +16,7 @@ from saplan.baselines.methods import find_method
 from saplan.errors import InputError, unknown_name
 from saplan.experiments.show import Shower
 from saplan.experiments.summary import summarise
-from saplan.experiments.train import complain, hardware, train_runs
+from saplan.experiments.train import SAVE_EVERY, complain, hardware, train_runs
 from saplan.games import GAMES, make_game
 from saplan.model.walk import usual_planning
 from saplan.runs.config import RunConfig, read_json, write_json
@@ -100,6 +100,9 @@ class Effort:
     look_tasks: int = 200
     together: bool = False
     """Whether the seeds of a group are trained in one program."""
+    devices: int = 1
+    """That share the lanes of every run; 0 means all."""
+    save_every: float = SAVE_EVERY
 
 
 class Reproduction:
@@ -152,9 +155,10 @@ class Reproduction:
         untrained = [cell for cell in cells if not (self.run_path(cell) / "manifest.json").exists()]
         if not untrained:
             return
-        configs, outs = [cell.config() for cell in cells], [self.run_path(cell) for cell in cells]
+        configs = [replace(cell.config(), looks=effort.looks, look_tasks=effort.look_tasks) for cell in cells]
+        outs = [self.run_path(cell) for cell in cells]
         with contextlib.closing(Shower()) if not quiet else contextlib.nullcontext() as shower:
-            train_runs(configs, outs, effort.looks, effort.look_tasks, shower, go_on=True)
+            train_runs(configs, outs, shower, effort.save_every, devices=effort.devices, go_on=True)
 
     def _measure(self, cell: Cell, effort: Effort) -> dict[str, Any]:
         versions = {"python": platform.python_version(), "jax": jax.__version__}

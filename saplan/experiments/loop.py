@@ -8,9 +8,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from saplan.baselines.methods import AnyAgent, find_method
-from saplan.errors import NotFiniteError
+from saplan.errors import InputError, NotFiniteError
 from saplan.experiments.evaluate import evaluate
 from saplan.experiments.show import Progress
 from saplan.model.guard import NONE, name_fault
@@ -28,18 +29,33 @@ def row(stacked: Any, k: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[k], stacked)
 
 
+def first_devices(count: int, lanes: int) -> list[jax.Device]:
+    """So many devices, which must be there and share the lanes evenly; 0 means all."""
+    there = jax.devices()
+    count = count or len(there)
+    if not 1 <= count <= len(there):
+        raise InputError(f"devices must lie in 1..{len(there)}, those that JAX sees here, got {count}")
+    if lanes % count:
+        raise InputError(f"lanes must be a multiple of the devices that share them, got {lanes} for {count}")
+    return there[:count]
+
+
 class Loop:
     """Training in chunks."""
 
-    def __init__(self, configs: list[RunConfig], looks: int, look_tasks: int, chunk: int | None = None) -> None:
-        """Nothing learnt yet. The configurations differ in their seeds alone; `chunk` is updates per program."""
-        self.configs, self.looks, self.look_tasks = configs, looks, look_tasks
+    def __init__(self, configs: list[RunConfig], chunk: int | None = None, devices: int = 1) -> None:
+        """Nothing learnt yet. The configurations differ in their seeds alone.
+
+        `chunk` is updates per program; with several `devices` each plays its share of the lanes.
+        """
+        self.configs, self.looks, self.look_tasks = configs, configs[0].looks, configs[0].look_tasks
         self.game, self.settings = configs[0].game, configs[0].settings
         self.method = find_method(configs[0].method)
         self.per_update = self.settings.lanes * self.settings.rollout
         self.updates = configs[0].steps // self.per_update
         self.alone = len(configs) == 1
         self.size = chunk or max(1, min(16, self.updates // 8))
+        self.devices = first_devices(devices, self.settings.lanes)
         self.learner: Any = self._stack([self._beginner(config.seed) for config in configs])
         self.done = self.chunks = self.looked_at = 0
         self.positives, self.negatives = np.zeros(len(configs), int), np.zeros(len(configs), int)
@@ -53,7 +69,19 @@ class Loop:
         return self.method.begin(self.game, self.settings, jax.random.key(seed))
 
     def _stack(self, each: list[Any]) -> Any:
-        return each[0] if self.alone else jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
+        learner = each[0] if self.alone else jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
+        return self._placed(learner)
+
+    def _placed(self, learner: Any) -> Any:
+        """The learner where it belongs: its lanes shared out among the devices, the rest on all of them."""
+        if len(self.devices) == 1:
+            return learner
+        mesh = Mesh(np.array(self.devices), ("lanes",))
+        everywhere = NamedSharding(mesh, PartitionSpec())
+        shared_out = NamedSharding(mesh, PartitionSpec("lanes") if self.alone else PartitionSpec(None, "lanes"))
+        places = jax.tree.map(lambda _: everywhere, learner)
+        lanes = jax.tree.map(lambda _: shared_out, learner.lanes)
+        return jax.device_put(learner, eqx.tree_at(lambda x: x.lanes, places, lanes))
 
     def outline(self) -> Any:
         """A learner with shapes in place of arrays."""
@@ -67,7 +95,6 @@ class Loop:
                 "positives": int(self.positives[k]),
                 "negatives": int(self.negatives[k]),
                 "success": self.success[k],
-                "looks": self.looks,
                 "looked_at": self.looked_at,
                 "seconds": self._elapsed(),
             })
@@ -82,7 +109,7 @@ class Loop:
         self.positives = np.array([host["positives"] for host in hosts])
         self.negatives = np.array([host["negatives"] for host in hosts])
         self.success = [host["success"] for host in hosts]
-        self.looks, self.looked_at, self.seconds = hosts[0]["looks"], hosts[0]["looked_at"], hosts[0]["seconds"]
+        self.looked_at, self.seconds = hosts[0]["looked_at"], hosts[0]["seconds"]
 
     def agents(self) -> list[AnyAgent]:
         """The agents as they are now."""
@@ -95,9 +122,10 @@ class Loop:
         """
         count = min(self.size, self.updates - self.done)
         advance = train_chunk if self.alone else train_chunk_of_each
-        self.learner, report = advance(
+        learner, report = advance(
             self.game, self.settings, self.updates, self.size, jnp.int32(count), self.learner, self.method.update
         )
+        self.learner = self._placed(learner)
         report = jax.tree.map(lambda x: np.asarray(x).reshape(len(self.configs), self.size)[:, :count], report)
         self._check(report)
         if self.chunks == 0:  # the first chunk compiled; speed is that of the others

@@ -1,5 +1,6 @@
 """Cells spread over a Ray cluster. Ray is an extra: `pip install saplan[ray]`."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,11 +24,12 @@ def compute_on_ray(reproduction: Reproduction, cells: Sequence[Cell], effort: Ef
 
     begun = not ray.is_initialized()
     if begun:
-        ray.init(log_to_driver=False, include_dashboard=False, logging_level="error")
+        ray.init(log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
     try:
         out = reproduction.out.resolve()
         needs = {"num_gpus": 1} if ray.cluster_resources().get("GPU") else {"num_cpus": 1}
-        work = ray.remote(max_retries=RETRIES, retry_exceptions=False, **needs)(_compute)
+        options: dict[str, Any] = {"max_retries": RETRIES, "retry_exceptions": False, **needs}
+        work: Any = ray.remote(**options)(_compute)
         jobs = reproduction.jobs(cells, effort.together)
         waiting = {work.remote(str(out), job, effort): job for job in jobs}
         while waiting:

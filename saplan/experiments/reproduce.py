@@ -31,6 +31,7 @@ class Wanted:
     quick: bool = False
     """Enough to see the order of the methods: 1 M steps, 2 seeds, 300 tasks."""
     numbers: tuple[tuple[str, int | float], ...] = ()
+    devices: int = 1
 
     def cells(self) -> list[Cell]:
         """Every cell, the quickest insight first: one seed of everything before the next."""
@@ -67,7 +68,9 @@ class Wanted:
     def effort(self) -> Effort:
         """How closely to look."""
         together = on_accelerator()
-        return Effort(300, 4, 100, together) if self.quick else Effort(together=together)
+        if self.quick:
+            return Effort(300, 4, 100, together, self.devices)
+        return Effort(together=together, devices=self.devices)
 
 
 Compute = Callable[[Reproduction, Sequence[Cell], Effort], list[Cell]]

@@ -42,15 +42,19 @@ def train(
     method: str = "structured",
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
+    devices: int = 1,
 ) -> AnyAgent:
     """Trains an agent on a game without any task, and returns it.
 
     `out` is a directory for the configuration, metrics, checkpoints and the agent; `looks` is how often held-back tasks
     are tried: at the end, half-way, at a quarter, and so on (0: never); `show` is called after every chunk; `chunk` is
-    how many updates a compiled program makes before the host is asked again, which changes nothing that is learnt.
+    how many updates a compiled program makes before the host is asked again, which changes nothing that is learnt;
+    `devices` share the lanes (0: all that JAX sees), which changes what is learnt by rounding alone.
     """
     outs = None if out is None else [out]
-    return train_seeds(game, steps, [seed], settings, outs, looks, look_tasks, show, method, save_every, chunk)[0]
+    return train_seeds(
+        game, steps, [seed], settings, outs, looks, look_tasks, show, method, save_every, chunk, devices
+    )[0]
 
 
 def train_seeds(
@@ -65,21 +69,21 @@ def train_seeds(
     method: str = "structured",
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
+    devices: int = 1,
 ) -> list[AnyAgent]:
     """Trains one agent per seed side by side in one program, which on a GPU takes little longer than one agent."""
-    configs = [run_config(game, steps, seed, settings, method) for seed in seeds]
+    configs = [run_config(game, steps, seed, settings, method, looks, look_tasks) for seed in seeds]
     paths = None if outs is None else [Path(out) for out in outs]
-    return train_runs(configs, paths, looks, look_tasks, show, save_every, chunk)
+    return train_runs(configs, paths, show, save_every, chunk, devices)
 
 
 def train_runs(
     configs: list[RunConfig],
     outs: Sequence[Path] | None,
-    looks: int = 5,
-    look_tasks: int = 200,
     show: Show | None = None,
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
+    devices: int = 1,
     go_on: bool = False,
 ) -> list[AnyAgent]:
     """The same for configurations that differ in their seeds alone.
@@ -93,7 +97,7 @@ def train_runs(
             there = go_on and (out / CONFIG).exists()
             runs.append(reopen_run(out, config) if there else begin_run(out, config))
             stack.callback(runs[-1].close)
-        loop = Loop(configs, looks, look_tasks, chunk)
+        loop = Loop(configs, chunk, devices)
         found = _newest_of_all(runs, loop.outline()) if go_on else None
         if found:
             loop.restore(found)
@@ -106,10 +110,10 @@ def train_runs(
 def resume(
     outs: Path | str | Sequence[Path | str],
     wanted: RunConfig | None = None,
-    look_tasks: int = 200,
     show: Show | None = None,
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
+    devices: int = 1,
 ) -> list[AnyAgent]:
     """Goes on with a run, or with several that were trained side by side, from the newest checkpoint that is whole.
 
@@ -120,11 +124,17 @@ def resume(
     configs = [read_config(path) for path in paths]
     if wanted is not None:
         configs = [wanted]
-    return train_runs(configs, paths, 5, look_tasks, show, save_every, chunk, go_on=True)
+    return train_runs(configs, paths, show, save_every, chunk, devices, go_on=True)
 
 
 def run_config(
-    game: Game[Any] | str, steps: int | None, seed: int, settings: Settings | None, method: str
+    game: Game[Any] | str,
+    steps: int | None,
+    seed: int,
+    settings: Settings | None,
+    method: str,
+    looks: int = 5,
+    look_tasks: int = 200,
 ) -> RunConfig:
     """The configuration of a run, with defaults for what is not given."""
     game = make_game(game) if isinstance(game, str) else game
@@ -133,7 +143,7 @@ def run_config(
     per_update = settings.lanes * settings.rollout
     if steps < per_update:
         raise InputError(f"steps must be at least lanes × rollout = {per_update}, got {steps}")
-    return RunConfig(game, settings, steps, seed, method)
+    return RunConfig(game, settings, steps, seed, method, looks, look_tasks)
 
 
 def _newest_of_all(runs: list[RunDirectory], outline: Any) -> list[Checkpoint] | None:

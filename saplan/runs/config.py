@@ -27,6 +27,9 @@ class RunConfig:
     steps: int
     seed: int
     method: str = "structured"
+    looks: int = 5
+    """How often training tries held-back tasks, to report its progress; nothing is learnt from them."""
+    look_tasks: int = 200
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -40,6 +43,8 @@ class RunConfig:
             "settings": dataclasses.asdict(self.settings),
             "steps": self.steps,
             "seed": self.seed,
+            "looks": self.looks,
+            "look_tasks": self.look_tasks,
         }
 
 
@@ -51,15 +56,16 @@ def config_from_json(data: Any, where: str) -> RunConfig:
             rules["maps"] = MapRules(**data["rules"]["maps"])
         if data["game"] not in GAMES:
             raise InputError(f"unknown game {data['game']!r}")
-        for name in ("steps", "seed"):
-            if type(data[name]) is not int or data[name] < 0:
-                raise InputError(f"{name} must be a whole number from 0 up, got {data[name]!r}")
+        numbers = {name: data[name] for name in ("steps", "seed")}
+        numbers |= {name: data[name] for name in ("looks", "look_tasks") if name in data}
+        for name, value in numbers.items():
+            if type(value) is not int or not 0 <= value < 2**40:
+                raise InputError(f"{name} must be a whole number from 0 up, got {value!r}")
         return RunConfig(
             game=ablated(make_game(data["game"], **rules), data.get("algebra", FULL)),
             settings=find_method(str(data["method"])).settings(**data["settings"]),
-            steps=data["steps"],
-            seed=data["seed"],
             method=str(data["method"]),
+            **numbers,
         )
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         reason = str(error).partition("\n")[0]

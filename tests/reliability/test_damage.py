@@ -26,7 +26,7 @@ from tests.reliability.tiny import UPDATES, tiny_config
 
 @pytest.fixture(scope="module")
 def outline() -> Any:
-    return Loop([tiny_config()], 0, 0).outline()
+    return Loop([tiny_config()]).outline()
 
 
 def flip(path: Path, chance: random.Random) -> None:

@@ -50,7 +50,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 
 def test_a_full_disk_at_every_operation_of_a_save(trained: Path, tmp_path: Path, disk: Disk) -> None:
-    outline, good, tried = Loop([tiny_config()], 0, 0).outline(), 0, 0
+    outline, good, tried = Loop([tiny_config()]).outline(), 0, 0
     for for_good in (False, True):
         for room in range(100):
             path = Path(shutil.copytree(trained, tmp_path / f"{room}-{for_good}"))

@@ -42,7 +42,7 @@ def test_one_bad_number_anywhere_in_a_learner(method: str) -> None:
     config, chance = tiny_config(method), random.Random(method)
     if method == "unstructured":
         config = tiny_config(method, slots=256)
-    loop = Loop([config], 0, 0, chunk=4)
+    loop = Loop([config], chunk=4)
     loop.chunk()
     floats = [k for k, leaf in enumerate(jax.tree.leaves(loop.learner)) if jnp.issubdtype(leaf.dtype, jnp.floating)]
     assert len(floats) > 20
@@ -61,7 +61,7 @@ def test_one_bad_number_anywhere_in_a_learner(method: str) -> None:
 
 
 def test_one_seed_of_several_stops_all() -> None:
-    loop = Loop([tiny_config(seed=seed) for seed in (5, 6)], 0, 0, chunk=4)
+    loop = Loop([tiny_config(seed=seed) for seed in (5, 6)], chunk=4)
     loop.learner = eqx.tree_at(lambda x: x.reward_scale, loop.learner, jnp.array([1.0, np.nan]))
     with pytest.raises(NotFiniteError, match=r"learner\.reward_scale is not finite in update 1 \(seed 6\)"):
         loop.chunk()
@@ -81,7 +81,7 @@ class Leaky(Switches):
 
 def caught(config: Any) -> tuple[str, int]:
     """What stops training, and after how many updates."""
-    loop = Loop([config], 0, 0, chunk=8)
+    loop = Loop([config], chunk=8)
     try:
         while loop.done < loop.updates:
             loop.chunk()
@@ -155,7 +155,7 @@ def test_the_last_finite_checkpoint_is_kept(
     with pytest.raises(NotFiniteError, match=r"learner.reward_scale is not finite in update 13 .*saved at 768 steps"):
         train_tiny(tmp_path / "run")
     run = reopen_run(tmp_path / "run")
-    newest, wrong = run.newest(Loop([tiny_config()], 0, 0).outline())
+    newest, wrong = run.newest(Loop([tiny_config()]).outline())
     run.close()
     assert newest is not None
     assert not wrong
