@@ -16,7 +16,7 @@ from saplan.baselines.methods import find_method
 from saplan.errors import InputError, unknown_name
 from saplan.experiments.show import Shower
 from saplan.experiments.summary import summarise
-from saplan.experiments.train import SAVE_EVERY, complain, hardware, train_runs
+from saplan.experiments.train import SAVE_EVERY, complain, hardware, run_config, train_runs
 from saplan.games import GAMES, make_game
 from saplan.model.walk import usual_planning
 from saplan.runs.config import RunConfig, read_json, write_json
@@ -87,7 +87,7 @@ class Cell:
         for name in changes:
             if name not in known:
                 raise unknown_name("setting", name, known)
-        return RunConfig(game, replace(settings, **changes), self.steps, self.seed, self.method)
+        return run_config(game, self.steps, self.seed, replace(settings, **changes), self.method)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class Wanted:
             for name in names:
                 if name not in known:
                     raise unknown_name(kind, name, known)
-        seeds = self.seeds or (QUICK_SEEDS if self.quick else SEEDS)
+        seeds = (QUICK_SEEDS if self.quick else SEEDS) if self.seeds is None else self.seeds
         if not 1 <= seeds <= 1000:
             raise InputError(f"--seeds must lie in 1..1000, got {seeds}")
         budgets = QUICK_STEPS if self.quick else PAPER_STEPS

@@ -1,0 +1,232 @@
+"""Cells that are computed once, whatever happens; tables and figures from their results."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saplan.baselines.ablated import Ablated
+from saplan.cli import main
+from saplan.errors import InputError
+from saplan.experiments import cells as cells_module
+from saplan.experiments.cells import ABLATIONS, VARIANTS, Cell, Effort, Reproduction, compute_all
+from saplan.experiments.reproduce import Wanted, report
+from saplan.experiments.tables import ablation_table, read_results, success_table
+from saplan.games import GAMES
+from saplan.runs.config import config_from_json
+from saplan.runs.files import Lock, make_directory
+from tests.reliability.tiny import SIZES
+
+NUMBERS = tuple(SIZES.items())
+CELLS = [Cell("switches", "structured", seed, 64 * 8, numbers=NUMBERS) for seed in (0, 1)]
+EFFORT = Effort(tasks=5, looks=2, look_tasks=5)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    sweep = Reproduction(tmp_path_factory.mktemp("sweep"))
+    assert not compute_all(sweep, [*CELLS, Cell("switches", "oracle", 0, 0)], EFFORT)
+    return sweep
+
+
+def times(out: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in out.glob("*.json")}
+
+
+def test_a_result_says_what_it_is(done: Reproduction) -> None:
+    result = json.loads(done.result_path(CELLS[1]).read_text())
+    assert (result["game"], result["method"], result["seed"], result["tasks"]) == ("switches", "structured", 1, 5)
+    assert 0 <= result["success"] <= 1
+    assert result["steps_trained"] == result["budgeted_steps"] == 512
+    assert [point["steps"] for point in result["curve"]] == [256, 512]
+    assert result["examples"][-1]["steps"] == 512
+    assert result["versions"]["jax"]
+    assert result["hardware"]
+    config = config_from_json(result["config"], "here")
+    assert config.settings == CELLS[1].config().settings
+    assert not (done.run_path(CELLS[1]) / "checkpoints").exists(), "they are many times the agent's size"
+
+
+def test_what_is_there_is_not_computed_again(done: Reproduction, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = times(done.out)
+    monkeypatch.setattr(cells_module, "train_runs", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr(cells_module, "summarise", lambda *_, **__: pytest.fail("evaluated again"))
+    assert not compute_all(done, CELLS, EFFORT)
+    assert times(done.out) == before
+
+
+def test_a_sweep_that_was_cut_off_goes_on(done: Reproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second cell was trained but not evaluated when the process died."""
+    sweep = Reproduction(Path(shutil.copytree(done.out, tmp_path / "sweep")))
+    sweep.result_path(CELLS[1]).unlink()
+    before = times(sweep.out)
+    monkeypatch.setattr(cells_module, "train_runs", lambda *_, **__: pytest.fail("trained again"))
+    assert not compute_all(sweep, CELLS, EFFORT)
+    after = times(sweep.out)
+    assert {name: after[name] for name in before} == before
+    first, again = (json.loads(r.result_path(CELLS[1]).read_text()) for r in (done, sweep))
+    assert {k: v for k, v in first.items() if "second" not in k} == {
+        k: v for k, v in again.items() if "second" not in k
+    }
+
+
+def test_what_another_process_is_at_is_left_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = Reproduction(tmp_path)
+    make_directory(tmp_path / "claims" / CELLS[0].name)
+    with Lock(tmp_path / "claims" / CELLS[0].name):
+        assert compute_all(sweep, CELLS[:1], EFFORT) == CELLS[:1]
+    assert "another process is at it" in capsys.readouterr().err
+
+
+def test_seeds_in_one_program_are_one_job(tmp_path: Path) -> None:
+    sweep = Reproduction(tmp_path)
+    assert [len(job) for job in sweep.jobs(CELLS, together=True)] == [2]
+    assert [len(job) for job in sweep.jobs(CELLS, together=False)] == [1, 1]
+    assert not compute_all(sweep, CELLS, Effort(tasks=5, looks=2, look_tasks=5, together=True))
+    assert all(sweep.finished(cell) for cell in CELLS)
+
+
+def test_the_command_writes_a_report(done: Reproduction, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--draw", "--out", str(done.out)]) == 0
+    said = capsys.readouterr().out
+    assert "| switches | structured | 89.3% |" in said
+    assert "| switches | oracle |" in said
+    for name in ("curves", "examples", "support", "schemas"):
+        assert (done.out / "pictures" / f"{name}.png").stat().st_size > 5000
+        assert (done.out / "pictures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    assert (done.out / "report.md").exists()
+
+
+def test_pictures_are_the_same_bytes_again(done: Reproduction) -> None:
+    first = {path: path.read_bytes() for path in report(done.out)}
+    assert {path: path.read_bytes() for path in report(done.out)} == first
+
+
+def result(game: str, method: str, seed: int, success: float, **more: Any) -> dict[str, Any]:
+    curve = [{"steps": 1e6, "success": success / 2}, {"steps": 2e6, "success": success}]
+    return {
+        "game": game, "method": method, "seed": seed, "success": success, "tasks": 1000, "variant": "default",
+        "budgeted_steps": 2_000_000, "steps_trained": 2_000_000, "curve": curve, **more,
+    }  # fmt: skip
+
+
+def test_the_table_of_success() -> None:
+    rows = [result("switches", "structured", seed, x) for seed, x in enumerate((0.9, 0.92, 0.94, 0.96, 1.0))]
+    rows += [result("mining", "structured", seed, 0.8) for seed in range(5)]
+    lines = success_table(rows).splitlines()
+    assert lines[2].startswith("| switches | structured | 89.3% | **94.4%** | 94.0% | ")
+    assert lines[2].endswith(" | 5 | 1000 | 2.0 M | 1.9 M |")
+    assert lines[3].endswith(" | 80.0% | 80.0% to 80.0% | 5 | 1000 | 2.0 M | not reached |")
+    assert lines[4].startswith("| all | structured |  | **87.2%** | ")
+
+
+def test_the_table_of_ablations() -> None:
+    rows = [result("switches", "structured", 0, 0.9), result("switches", "structured", 0, 0.7, variant="raw")]
+    rows += [result("switches", "structured", 0, 0.5, variant="integers"), result("mining", "structured", 0, 0.8)]
+    lines = ablation_table(rows).splitlines()
+    assert lines[0] == "| variant | switches, 2.0 M |"
+    assert lines[2] == "| the default | 90.0% (1 seeds) |"
+    assert lines[3] == "| raw numbers in place of the algebra's features | 70.0% (-20.0) |"
+    assert lines[4] == "| ℤ/q treated as ℤ | 50.0% (-40.0) |"
+
+
+def test_other_files_are_no_results(tmp_path: Path) -> None:
+    (tmp_path / "benchmark-x.json").write_text('{"steps": 3}')
+    (tmp_path / "list.json").write_text("[]")
+    assert read_results(tmp_path) == []
+    with pytest.raises(InputError, match="holds no results yet"):
+        report(tmp_path)
+
+
+@pytest.mark.parametrize("variant", ABLATIONS)
+def test_every_variant_departs_from_the_default(variant: str) -> None:
+    game = VARIANTS[variant].games[0]
+    plain, other = (Cell(game, "structured", 0, 10**6, name).config() for name in ("default", variant))
+    assert plain != other
+    assert config_from_json(json.loads(json.dumps(other.to_json())), "here") == other
+
+
+def test_a_poorer_algebra() -> None:
+    raw, straight = (Cell("switches", "structured", 0, 10**6, v).config().game for v in ("raw", "integers"))
+    assert isinstance(raw, Ablated)
+    rho, turned = jnp.array([[1, 0, 2, 0, 3, 0, 2.0]]), jnp.array([[1, 0, 2, 0, 3, 0, 0.0]])
+    assert np.array_equal(raw.space.encode(rho), rho), "numbers as they are"
+    full = GAMES["switches"]().space
+    assert float(full.difference(turned, rho)[0, -1]) == 1
+    assert float(raw.space.difference(turned, rho)[0, -1]) == 1
+    assert float(straight.space.difference(turned, rho)[0, -1]) == -2, "back, not on"
+
+
+def test_what_is_wanted() -> None:
+    full = Wanted().cells()
+    assert len(full) == 3 + 5 * 9
+    assert {cell.steps for cell in full if cell.game == "exchange" and cell.method != "oracle"} == {40_000_000}
+    quick = Wanted(quick=True).cells()
+    assert len(quick) == 3 + 2 * 9
+    ablations = Wanted(variants=tuple(ABLATIONS), methods=("structured",), seeds=1).cells()
+    assert {cell.game for cell in ablations if cell.variant == "integers"} == {"switches"}
+    assert not [c for c in Wanted(variants=("raw",), seeds=1).cells() if c.method in ("unstructured", "curriculum")]
+
+
+MISTAKES = [
+    (["--games", "chess"], "unknown game 'chess'"),
+    (["--methods", "magic"], "unknown method 'magic'"),
+    (["--variants", "odd"], "unknown variant 'odd'"),
+    (["--seeds", "0"], "--seeds must lie in"),
+    (["--steps", "0"], "--steps must be"),
+    (["--steps", "100"], "steps must be at least lanes × rollout"),
+    (["--set", "lanez=3"], "did you mean 'lanes'"),
+    (["--set", "lanes=three"], "lanes=NUMBER"),
+    (["--on", "moon"], "unknown place 'moon'"),
+    (["--devices", "-1"], "--devices must be"),
+    (["--draw"], "holds no results yet"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), MISTAKES, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
+def test_mistakes(arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", *arguments, "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+    assert not list(tmp_path.iterdir()), "nothing is begun"
+
+
+SHARED_OUT = """
+import numpy as np
+from saplan.experiments.loop import Loop
+from saplan.runs.arrays import to_arrays
+from tests.reliability.tiny import tiny_config
+for seeds in ([0], [0, 1]):
+    each = []
+    for devices in (1, 8):
+        loop = Loop([tiny_config(seed=seed, lanes=32) for seed in seeds], chunk=3, devices=devices)
+        loop.chunk()
+        assert len(loop.learner.lanes.rho.sharding.device_set) == devices
+        each.append(to_arrays(loop.checkpoints()[-1].learner))
+    for name, array in each[0].items():
+        np.testing.assert_allclose(array, each[1][name], rtol=1e-4, atol=1e-5, err_msg=name)
+print("the same")
+"""
+
+
+def test_lanes_on_eight_devices_learn_the_same() -> None:
+    root = Path(__file__).parent.parent.parent
+    environment = {
+        **os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+        "PYTHONPATH": str(root),
+    }  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", SHARED_OUT], capture_output=True, text=True, env=environment, cwd=root)
+    assert done.stdout.endswith("the same\n"), done.stderr[-2000:]
+
+
+def test_devices_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "switches", "--devices", "4096", "--out", str(tmp_path / "run")]) == 2
+    assert "devices must lie in 1.." in capsys.readouterr().err
