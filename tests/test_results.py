@@ -14,8 +14,8 @@ def module_of(name: str):
 def test_the_tables_in_the_documents_are_those_of_the_result_files():
     results, curves, reliability = module_of("results"), module_of("curves"), module_of("reliability")
     for source, document, table, command in (
-        (results, results.DOCUMENT, results.full_table(), "results.py --tables"),
-        (results, results.README, results.short_table(), "results.py --tables"),
+        (results, results.DOCUMENT, results.full_table(), "results.py"),
+        (results, results.README, results.short_table(), "results.py"),
         (curves, curves.DOCUMENT, curves.table(), "curves.py --draw"),
         (reliability, reliability.DOCUMENT, reliability.table(), "reliability.py"),
     ):

@@ -19,7 +19,6 @@ from saplan.games.grid import CELLS, INTERACT, NOWHERE, PITCH, SIDE, Map, to_pla
 from saplan.goals import Goal, parse_goal
 from saplan.model.walk import GROUP, IMPROVED, Planning, Walker
 from saplan.planning import Plan, Route, search
-from saplan.planning.graph import NO_NODE
 
 FAR = 10_000
 """More steps than any walk takes."""
@@ -228,7 +227,7 @@ class GraphOracle(OracleWalker):
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
         """Chooses the next change of these tasks."""
-        lost = [k for k in tasks if (route := self.routes[k]) is None or route.node(self.rho[k]) == NO_NODE]
+        lost = [k for k in tasks if (route := self.routes[k]) is None or not route.knows(self.rho[k])]
         for start in range(0, len(lost), GROUP):
             group = np.array(lost[start : start + GROUP])
             goals = Goal(self.low[group], self.high[group])
@@ -238,15 +237,13 @@ class GraphOracle(OracleWalker):
         for k in tasks:
             route = self.routes[k]
             assert route is not None
-            node = route.node(self.rho[k])
-            if node == NO_NODE:
+            ways = route.ways(self.rho[k])
+            if ways is None:
                 continue
-            options = route.options(node)
-            remaining = route.field.remaining
-            nearer = remaining[np.maximum(route.field.graph.ends[node], 0)] < remaining[node]
+            cost, options, nearer = ways
             close = nearer & np.isfinite(options) & (options <= options.min() + SLACK)
             if close.any():
-                cost = np.where(close, route.field.graph.cost[node], 0.0)
+                cost = np.where(close, cost, 0.0)
                 real = np.where(close, options - cost + steps[k], np.inf)
                 self.set_out(int(k), int(np.argmin(real)), int(item[k, np.argmin(real)]))
 

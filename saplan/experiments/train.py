@@ -222,6 +222,7 @@ def _stop_requests(wanted: bool) -> Iterator[list[int]]:
         if asked and number == signal.SIGINT:
             raise KeyboardInterrupt
         asked.append(number)
+        complain("stopping and saving after the present chunk")
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

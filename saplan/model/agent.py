@@ -1,5 +1,6 @@
 """A trained agent: names any goal in attributes, finds a path to it, and walks it."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -7,17 +8,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from saplan.games import Game
 from saplan.goals import Goal, parse_goal
 from saplan.model.edges import EdgeDetector
-from saplan.model.memory import Memory, marginals
+from saplan.model.memory import Memory, cell, marginals
 from saplan.model.policy import Policy
 from saplan.model.settings import Settings
 from saplan.model.trail import empty_trail
 from saplan.model.walk import IMPROVED, Look, Planning, PlanWalker, choose_actions
-from saplan.planning import Plan, Raised, Route, search, with_raised
+from saplan.planning import ExpectedRoute, Landscape, Plan, Raised, Route, search, with_raised
 
 BATCHES = (64, 256, 1024)
 """Sizes that edges are scored in: few, so that few programs are compiled; small, so that they stay in cache."""
@@ -61,7 +62,14 @@ class Agent(eqx.Module):
 
     def walker(self, state: Any, goals: Goal, planning: Planning = IMPROVED) -> PlanWalker:
         """Several tasks, ready to be carried out side by side."""
-        return PlanWalker(self, state, goals, planning)
+        planner = InExpectation(self, planning) if planning.outcomes > 1 and self.uncertain else self
+        return PlanWalker(planner, state, goals, planning)
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether some change in 𝓑 is not always the same."""
+        grain = jnp.array(self.game.space.grain)
+        return bool(jnp.any((self.memory.spread > grain) & self.memory.used[:, None]))
 
     @property
     def seen(self) -> Game[Any]:
@@ -102,15 +110,79 @@ class Agent(eqx.Module):
 
     def edges(self, rho: Float[np.ndarray, "n K"], planning: Planning) -> tuple[np.ndarray, np.ndarray]:
         """Ends and costs of all transitions from a batch of nodes, scored in batches of few sizes."""
-        parts = []
-        for start in range(0, len(rho), BATCHES[-1]):
-            part = rho[start : start + BATCHES[-1]]
-            size = next(b for b in BATCHES if b >= len(part))
-            padded = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
-            parts.append(price_edges(self, padded, planning))
-        # Only the last batch is padded. Nothing is waited for before all are on their way.
+        parts = in_batches(rho, lambda batch: price_edges(self, batch, planning))
         ends, cost = (np.concatenate([np.asarray(part[k]) for part in parts]) for k in (0, 1))
         return ends[: len(rho)], cost[: len(rho)]
+
+
+CELL = 2
+"""Grains per cell of the grid that plans in expectation are made on."""
+
+
+class InExpectation:
+    """The planner of an agent whose changes are uncertain: the agent itself, but for its routes."""
+
+    def __init__(self, agent: Agent, planning: Planning) -> None:
+        """Nothing met yet."""
+        self.agent = agent
+        discrete = np.asarray(agent.memory.spread).max(axis=0) <= np.asarray(agent.game.space.grain)
+        cells = np.asarray(agent.game.space.grain, np.float32) * np.where(discrete, 1, CELL)
+        self.landscape = Landscape(
+            cells.astype(np.float32),
+            lambda nodes: self.edges(nodes, planning),
+            planning.max_nodes,
+            planning.max_seconds,
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "agent"), name)
+
+    def routes(
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning, raised: Raised = ()
+    ) -> list[ExpectedRoute]:
+        """The ways from several ρ to a goal each, in expectation."""
+        return self.landscape.routes(rho, np.asarray(goals.low), np.asarray(goals.high), raised)
+
+    def edges(
+        self, rho: Float[np.ndarray, "n K"], planning: Planning
+    ) -> tuple[Float[np.ndarray, "n C Q K"], Bool[np.ndarray, "n C Q"], Float[np.ndarray, "n C"]]:
+        """Ends and costs of all transitions from a batch of nodes, scored in batches of few sizes."""
+        parts = in_batches(rho, lambda batch: price_spread(self.agent, batch, planning))
+        ends, real, cost = (np.concatenate([np.asarray(part[k]) for part in parts])[: len(rho)] for k in range(3))
+        return ends, real, cost
+
+
+def in_batches(rho: Float[np.ndarray, "n K"], ask: Callable[[np.ndarray], Any]) -> list[Any]:
+    """Asks about many ρ in batches of few sizes; only the last is padded. Nothing is waited for."""
+    parts = []
+    for start in range(0, len(rho), BATCHES[-1]):
+        part = rho[start : start + BATCHES[-1]]
+        size = next(b for b in BATCHES if b >= len(part))
+        parts.append(ask(np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])))
+    return parts
+
+
+@partial(jax.jit, static_argnames="planning")
+def price_spread(
+    agent: Agent, rho: Float[Array, "n K"], planning: Planning
+) -> tuple[Float[Array, "n C Q K"], Bool[Array, "n C Q"], Float[Array, "n C"]]:
+    """The ends that transitions may have, equally likely, which of them can be, and costs; infinite where cut.
+
+    A change is taken to be spread evenly, as wide as its standard deviation says.
+    """
+    space, memory = agent.game.space, agent.memory
+    places = (2 * jnp.arange(planning.outcomes) + 1) / planning.outcomes - 1
+    # Rounding leaves a trace of spread also where there is none, and a hammer less a thousandth is no hammer.
+    spread = jnp.where(memory.spread > jnp.array(space.grain), memory.spread, 0.0)
+    changes = memory.delta[:, None] + jnp.sqrt(3.0) * places[:, None] * spread[:, None]
+    ends = space.compose(rho[:, None, None], changes)
+    log_success, steps = edge_outlook(agent, rho, planning)
+    cost = -log_success + planning.time_weight * steps
+    # Where nobody ever was, the detector knows nothing.
+    visited = (memory.explored_cells + memory.executed_cells)[cell(space, ends)] > 0
+    real = memory.used[:, None] & space.contains(ends) & visited
+    likely = memory.used & (log_success > jnp.log(planning.floor))
+    return ends, real & likely[:, :, None], jnp.where(likely, cost, jnp.inf)
 
 
 @partial(jax.jit, static_argnames="planning")  # a third of the overhead of `filter_jit`, paid per batch

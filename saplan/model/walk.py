@@ -1,7 +1,7 @@
 """Tasks being carried out side by side: steps and attempts are booked here, what to do next is the method's to say."""
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,13 +16,13 @@ from saplan.goals import Goal
 from saplan.model.policy import Policy, execution_preference
 from saplan.model.settings import Settings
 from saplan.model.trail import Trail, empty_trail, extend
-from saplan.planning import Raised, Route
-from saplan.planning.graph import NO_NODE
+from saplan.planning import ExpectedRoute, Raised, Route
 
 TRAIL = 80
 """Steps that are remembered, so that a circle is noticed; a change of ρ makes a new start."""
 GRACE = 5
 """Steps that an attempt may always take longer than expected."""
+AnyRoute = Route | ExpectedRoute
 GROUP = 64
 """Tasks whose searches share a graph: enough to fill batches, few enough to fit in memory."""
 
@@ -49,12 +49,14 @@ class Planning:
     a refused blow stays refused (paper: infinite)."""
     temperature: float | None = 0.02
     """Sharpness of the execution policy in use; None for that of its training, which has to try things out."""
+    outcomes: int = 5
+    """Ends that an uncertain change is thought to have; plans are then made in expectation (paper: 1, the mean)."""
     max_nodes: int = 100_000
     max_seconds: float = 10.0
 
 
 IMPROVED = Planning()
-FAITHFUL = Planning(time_weight=0.0, calibrated=False, critic=0.0, temperature=None, patience=np.inf)
+FAITHFUL = Planning(time_weight=0.0, calibrated=False, critic=0.0, temperature=None, patience=np.inf, outcomes=1)
 """The paper's way to plan: the likeliest path by the one probability its detector gives."""
 
 
@@ -202,7 +204,7 @@ class Planner(Protocol):
 
     def routes(
         self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning, raised: Raised = ()
-    ) -> list[Route]:
+    ) -> Sequence[AnyRoute]:
         """Searches from several ρ to a goal each; `raised` names edges that are dearer than they seem."""
 
     def first_look(self, state: Any, planning: Planning) -> Look:
@@ -249,7 +251,7 @@ class PlanWalker(PolicyWalker):
         super().__init__(agent.policy, settings, agent.game, agent.seen, state, goals)
         self.agent, self.planning = agent, planning
         tasks = len(self.rho)
-        self.routes: list[Route | None] = [None] * tasks
+        self.routes: list[AnyRoute | None] = [None] * tasks
         self.raised: list[list[tuple[np.ndarray, int, float]]] = [[] for _ in range(tasks)]
         """What failed so far, and how much dearer that made it."""
         self.limit = np.full(tasks, float(planning.attempt_steps))
@@ -269,7 +271,7 @@ class PlanWalker(PolicyWalker):
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
         """Chooses the next transition of these tasks, searching anew only where a route does not know ρ."""
-        lost = [k for k in tasks if (route := self.routes[k]) is None or route.node(self.rho[k]) == NO_NODE]
+        lost = [k for k in tasks if (route := self.routes[k]) is None or not route.knows(self.rho[k])]
         alike = [k for k in lost if not self.raised[k]]
         groups = [alike[start : start + GROUP] for start in range(0, len(alike), GROUP)]
         for group in [*groups, *([k] for k in lost if self.raised[k])]:
@@ -287,22 +289,19 @@ class PlanWalker(PolicyWalker):
             self.delta[k] = self.agent.change(self.rho[k], choice)
             self.wish[k] = self.agent.wish(self.rho[k], choice)
 
-    def _choose(self, route: Route | None, rho: Float[np.ndarray, "K"], first: Float[np.ndarray, "C"] | None) -> int:
+    def _choose(self, route: AnyRoute | None, rho: Float[np.ndarray, "K"], first: Float[np.ndarray, "C"] | None) -> int:
         assert route is not None
-        node = route.node(rho)
-        if node == NO_NODE:  # the search was spent before it began, or the goal seems to hold and does not
+        ways = route.ways(rho)
+        if ways is None:  # the search was spent before it began, or the goal seems to hold and does not
             return self._draw(self.agent.known(rho))
-        cost = route.field.graph.cost[node]
-        options = route.options(node)
+        cost, options, nearer = ways
         best = options.min()
         if np.isfinite(best):
             if first is None:
                 return int(np.argmin(options))
             # Only what leads nearer to the goal: else the present, seen as it is, would always look worse than the
             # average future, and the agent would put off what it has to do.
-            remaining = route.field.remaining
-            nearer = remaining[np.maximum(route.field.graph.ends[node], 0)] < remaining[node]
-            close = (options <= best + self.planning.critic) & nearer
+            close = (options <= best + self.planning.critic) & (nearer | (options == best))
             return int(np.argmin(np.where(close, options - np.where(close, cost, 0) + first, np.inf)))
         # No known way leads there. Any change that can be made may open one: on ℝ the next draw differs.
         weights = np.exp(-cost)

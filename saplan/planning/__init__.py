@@ -1,6 +1,19 @@
 """The implicit attribute graph and the shortest path in it."""
 
+from saplan.planning.expectation import ExpectedRoute, Landscape
 from saplan.planning.graph import EdgeFunction, Graph, Raised, with_raised
-from saplan.planning.search import Outcome, Plan, Route, search
+from saplan.planning.search import Outcome, Plan, Route, Ways, search
 
-__all__ = ["EdgeFunction", "Graph", "Outcome", "Plan", "Raised", "Route", "search", "with_raised"]
+__all__ = [
+    "EdgeFunction",
+    "ExpectedRoute",
+    "Graph",
+    "Landscape",
+    "Outcome",
+    "Plan",
+    "Raised",
+    "Route",
+    "Ways",
+    "search",
+    "with_raised",
+]

@@ -18,7 +18,7 @@ EdgeFunction = Callable[[Nodes], tuple[Float32[np.ndarray, "n C K"], Float32[np.
 Raised = Sequence[tuple[Float32[np.ndarray, "K"], int, float]]
 """Edges that cost more than they seem to: (ρ, transition, how much more)."""
 
-__all__ = ["NO_NODE", "EdgeFunction", "Graph", "Nodes", "Raised", "with_raised"]
+__all__ = ["NO_NODE", "EdgeFunction", "Graph", "Nodes", "Raised", "hashed", "mixers", "with_raised"]
 
 
 def with_raised(edges: EdgeFunction, raised: Raised, grain: Float32[np.ndarray, "K"]) -> EdgeFunction:
@@ -42,8 +42,7 @@ class Graph:
         """One start per owner; `grain` is the spacing below which two values of an attribute are the same node."""
         self._edges = edges
         self._grain = grain
-        generator = np.random.default_rng(0)
-        self._mixers = generator.integers(1, 2**62, size=starts.shape[1] + 1, dtype=np.int64) | 1
+        self._mixers = mixers(starts.shape[1] + 1)
         self._index = Index()
         # Arrays have room to spare and double when it is used up; in use are the first `len(self)` rows.
         self._rho = np.empty((0, starts.shape[1]), np.float32)
@@ -132,13 +131,22 @@ class Graph:
         self.owner[start:] = owner
 
     def _hash(self, rho: Nodes, owner: Int64[np.ndarray, "m"]) -> Int64[np.ndarray, "m"]:
-        # 64 well-mixed bits: two of a million nodes collide with a probability below 1e-7.
         cells = np.rint(rho / self._grain).astype(np.int64)
-        with np.errstate(over="ignore"):
-            key = cells @ self._mixers[:-1] + owner * self._mixers[-1]
-            key ^= key >> 29
-            key *= np.int64(0x1B873593CC9E2D51)
-            return key ^ (key >> 32)
+        return hashed(np.column_stack([cells, owner]), self._mixers)
+
+
+def mixers(columns: int) -> Int64[np.ndarray, "columns"]:
+    """Odd numbers that rows of so many integers are hashed with."""
+    return np.random.default_rng(0).integers(1, 2**62, size=columns, dtype=np.int64) | 1
+
+
+def hashed(rows: Int64[np.ndarray, "n columns"], by: Int64[np.ndarray, "columns"]) -> Int64[np.ndarray, "n"]:
+    """Keys of 64 well-mixed bits: two of a million rows collide with a probability below 1e-7."""
+    with np.errstate(over="ignore"):
+        key = rows @ by
+        key ^= key >> 29
+        key *= np.int64(0x1B873593CC9E2D51)
+        return key ^ (key >> 32)
 
 
 def _roomy(array: np.ndarray, rows: int, blank: float) -> np.ndarray:

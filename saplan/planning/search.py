@@ -3,6 +3,7 @@
 import enum
 import time
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -45,6 +46,17 @@ class Field:
         """The cost from every node to its owner's goal."""
 
 
+class Ways(NamedTuple):
+    """The transitions that one can set out with from a ρ."""
+
+    cost: Float[np.ndarray, "C"]
+    """What each costs by itself, infinite where it is none."""
+    total: Float[np.ndarray, "C"]
+    """What it costs to reach the goal by way of each."""
+    nearer: Bool[np.ndarray, "C"]
+    """Which lead nearer to the goal."""
+
+
 @dataclass(frozen=True)
 class Route:
     """All that a search found out about one goal: from any node it met, the way on is a look-up."""
@@ -64,6 +76,19 @@ class Route:
         ends = self.field.graph.ends[node]
         cost = np.maximum(self.field.graph.cost[node].astype(np.float64), FREE)
         return cost + np.where(ends >= 0, self.field.remaining[ends], np.inf)
+
+    def knows(self, rho: Float[np.ndarray, "K"]) -> bool:
+        """Whether the search met ρ and looked beyond it."""
+        return self.node(rho) != NO_NODE
+
+    def ways(self, rho: Float[np.ndarray, "K"]) -> Ways | None:
+        """Every transition from ρ; None where the search did not meet it or did not look beyond it."""
+        node = self.node(rho)
+        if node == NO_NODE:
+            return None
+        graph, remaining = self.field.graph, self.field.remaining
+        nearer = remaining[np.maximum(graph.ends[node], 0)] < remaining[node]
+        return Ways(graph.cost[node], self.options(node), nearer)
 
     def plan(self, rho: Float[np.ndarray, "K"]) -> Plan:
         """The cheapest path from ρ, if the search met it."""
