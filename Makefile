@@ -11,7 +11,8 @@ test: .venv/tested
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --ignore=tests/reliability --ignore=tests/experiments
+	$(BIN)/python -m pytest tests/reliability tests/experiments # a process of its own: too many programs exhaust one
 
 slow: .venv/ray ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
