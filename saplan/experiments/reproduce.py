@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from saplan.baselines.methods import METHODS, find_method
+from saplan.baselines.methods import METHODS
 from saplan.errors import InputError, unknown_name
 from saplan.experiments.cells import ABLATIONS, VARIANTS, Cell, Effort, Reproduction, compute_all, on_accelerator
 from saplan.experiments.figures import draw_all
 from saplan.experiments.tables import PAPER_STEPS, ablation_table, detail_table, read_results, success_table
 from saplan.games import GAMES
 from saplan.model.agent import Agent
+from saplan.model.settings import Settings
 from saplan.runs.files import replace_file
 from saplan.runs.store import MANIFEST, ORACLE, load_agent, open_agent
 
@@ -109,9 +110,9 @@ def _mining_agent(out: Path) -> Agent | None:
     return agent if isinstance(agent, Agent) else None
 
 
-def check_numbers(words: Sequence[str], method: str = "structured") -> tuple[tuple[str, int | float], ...]:
-    """Settings written as NAME=NUMBER."""
-    known = vars(find_method(method).settings())
+def check_numbers(words: Sequence[str]) -> tuple[tuple[str, int | float], ...]:
+    """Settings that all methods have, written as NAME=NUMBER."""
+    known = vars(Settings())
     found: list[tuple[str, int | float]] = []
     for word in words:
         name, _, value = word.partition("=")

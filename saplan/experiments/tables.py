@@ -46,18 +46,6 @@ def groups(results: Iterable[Result]) -> dict[tuple[str, str, str, int], list[Re
     return found
 
 
-def at_budget(results: Iterable[Result], steps: dict[str, int] | None) -> list[Result]:
-    """Of the results, those of the oracle and those at these budgets per game (None: the largest there are)."""
-    rows = list(results)
-    if steps is None:
-        most: dict[tuple[str, str], int] = {}
-        for row in rows:
-            key = row["game"], row.get("variant", "default")
-            most[key] = max(most.get(key, 0), row.get("budgeted_steps") or 0)
-        return [r for r in rows if r["method"] == ORACLE or r["budgeted_steps"] == most[r["game"], r["variant"]]]
-    return [r for r in rows if r["method"] == ORACLE or r["budgeted_steps"] == steps[r["game"]]]
-
-
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Markdown."""
     lines = [header, ["---"] * len(header), *rows]

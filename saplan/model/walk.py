@@ -301,7 +301,7 @@ class PlanWalker(PolicyWalker):
                 return int(np.argmin(options))
             # Only what leads nearer to the goal: else the present, seen as it is, would always look worse than the
             # average future, and the agent would put off what it has to do.
-            close = (options <= best + self.planning.critic) & (nearer | (options == best))
+            close = (options <= best + self.planning.critic) & nearer
             return int(np.argmin(np.where(close, options - np.where(close, cost, 0) + first, np.inf)))
         # No known way leads there. Any change that can be made may open one: on ℝ the next draw differs.
         weights = np.exp(-cost)

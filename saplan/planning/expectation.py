@@ -73,7 +73,7 @@ class Landscape:
         self.rho = self._rho[0]
         self.ends = np.concatenate([self._ends[0], np.full(blank, NO_NODE, np.int64)])
         self.cost = np.concatenate([self._cost[0], np.full(blank[:2], np.inf)])
-        self._chances = self._matrix()
+        self._transitions = self._matrices()
 
     def _meet(self, rho: Nodes) -> Float32[np.ndarray, "new K"]:
         """Enters those that are new, on the grid, and returns them."""
@@ -85,13 +85,18 @@ class Landscape:
     def _keys(self, rho: Nodes) -> Int64[np.ndarray, "m"]:
         return hashed(np.rint(rho / self.cells).astype(np.int64), self._mixers)
 
-    def _matrix(self) -> scipy.sparse.csr_array:
-        """One row per node and transition: the chances of its ends."""
-        n, transitions, _ = self.ends.shape
-        real = self.ends >= 0
-        share = real / np.maximum(real.sum(axis=2, keepdims=True), 1)
-        rows = np.broadcast_to(np.arange(n * transitions).reshape(n, transitions, 1), real.shape)
-        return scipy.sparse.csr_array((share[real], (rows[real], self.ends[real])), shape=(n * transitions, n))
+    def _matrices(self) -> list[tuple[scipy.sparse.csr_array, Float32[np.ndarray, "nodes 1"]]]:
+        """For every transition that is one somewhere: the chances of its ends from every node, and its cost."""
+        nodes, transitions, _ = self.ends.shape
+        found = []
+        for one in range(transitions):
+            real = self.ends[:, one] >= 0
+            share = (real / np.maximum(real.sum(axis=1, keepdims=True), 1)).astype(np.float32)
+            rows = np.broadcast_to(np.arange(nodes)[:, None], real.shape)[real]
+            chances = scipy.sparse.csr_array((share[real], (rows, self.ends[:, one][real])), shape=(nodes, nodes))
+            if real.any():
+                found.append((chances, np.minimum(self.cost[:, one, None], FAR).astype(np.float32)))
+        return found
 
     def values(self, low: Nodes, high: Nodes, deadline: float) -> Float[np.ndarray, "nodes goals"]:
         """The expected cost from every node to each goal, `FAR` where there is no way."""
@@ -108,11 +113,14 @@ class Landscape:
     def _iterate(self, low: Nodes, high: Nodes, deadline: float) -> tuple[Float32[np.ndarray, "nodes goals"], bool]:
         """The values, and whether they have settled."""
         at_goal = np.all((self.rho[:, None] >= low) & (self.rho[:, None] <= high), axis=2)
-        value = np.where(at_goal, 0.0, FAR).astype(np.float32)
-        cost = np.minimum(self.cost, FAR)[:, :, None].astype(np.float32)
+        value = np.where(at_goal, 0, FAR).astype(np.float32)
         for _ in range(SWEEPS):
-            then = (self._chances @ value).reshape(*self.cost.shape, -1)
-            new = np.where(at_goal, 0.0, np.minimum(np.min(cost + then, axis=1), FAR)).astype(np.float32)
+            new = np.full_like(value, FAR)
+            for chances, cost in self._transitions:
+                then = chances @ value
+                then += cost
+                np.minimum(new, then, out=new)
+            new[at_goal] = 0
             change, value = np.max(np.abs(new - value)), new
             if change < ENOUGH:
                 break

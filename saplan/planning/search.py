@@ -54,7 +54,7 @@ class Ways(NamedTuple):
     total: Float[np.ndarray, "C"]
     """What it costs to reach the goal by way of each."""
     nearer: Bool[np.ndarray, "C"]
-    """Which lead nearer to the goal."""
+    """Which lead nearer to the goal; in expectation, all that can lead there."""
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,14 @@
 """One tiny run, trained once."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
-import jax
 import pytest
+from model.conftest import quick_compilation
 
 from tests.reliability.tiny import train_tiny
 
-
-@pytest.fixture(scope="package", autouse=True)
-def quickly_compiled() -> Iterator[None]:
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
+__all__ = ["quick_compilation"]
 
 
 @pytest.fixture(autouse=True)

@@ -99,7 +99,7 @@ def test_attributes(value: float) -> None:
 
 
 def spoil_value(usual: Callable[..., Any], when: int, value: float) -> Callable[..., Any]:
-    """A loss that is bad from now and then on."""
+    """A loss that is bad."""
     return lambda *arguments, **words: usual(*arguments, **words) + value
 
 
