@@ -54,33 +54,33 @@ class Resume:
 
 def train(arguments: list[str]) -> None:
     """`saplan train GAME`, or `saplan train --resume RUN`."""
-    from saplan.experiments.show import Shower
-
     if value_of("--resume", arguments, "") and arguments[0].startswith("-"):
         given = read(Resume, "train", arguments)
         out = given.resume
         check_seconds("--save-every", given.save_every)
-        with contextlib.closing(Shower()) as shower:
-            go_on(out, None, shower, given.save_every, given.devices)
+        go_on(out, None, given.save_every, given.devices)
     else:
-        out = train_anew(arguments, Shower)
+        out = train_anew(arguments)
     print(f"trained; the agent is in {out}: try `saplan evaluate {out}`")
 
 
-def go_on(out: Path, wanted: Any, shower: Any, save_every: float, devices: str) -> None:
+def go_on(out: Path, wanted: Any, save_every: float, devices: str) -> None:
     """Goes on with a run."""
+    from saplan.experiments.show import Shower
     from saplan.experiments.train import resume
 
-    resume(out, wanted, show=shower, save_every=save_every, devices=number_of_devices(devices))
+    with contextlib.closing(Shower()) as shower:
+        resume(out, wanted, show=shower, save_every=save_every, devices=number_of_devices(devices))
 
 
-def train_anew(arguments: list[str], shower_of: Any) -> Path:
+def train_anew(arguments: list[str]) -> Path:
     """`saplan train GAME`, whose options may also name a run to go on with."""
     name, rest = take_game("train", arguments)
     faithful = "--paper" in rest
     rest = [word for word in rest if word != "--paper"]
 
     from saplan.baselines.methods import find_method
+    from saplan.experiments.show import Shower
     from saplan.experiments.train import run_config, train_runs
     from saplan.games import GAMES
 
@@ -93,11 +93,11 @@ def train_anew(arguments: list[str], shower_of: Any) -> Path:
     config = run_config(options.game, options.steps, options.seed, options.settings, method.name, options.looks)
     title = name if method.name == "structured" else f"{name}-{method.name}"
     out = options.resume or options.out or Path("runs") / f"{title}-{options.seed}"
-    with contextlib.closing(shower_of()) as shower:
-        if options.resume is not None:
-            go_on(out, config, shower, options.save_every, options.devices)
-        else:
-            train_runs([config], [out], shower, options.save_every, devices=number_of_devices(options.devices))
+    if options.resume is not None:
+        go_on(out, config, options.save_every, options.devices)
+        return out
+    with contextlib.closing(Shower()) as shower:
+        train_runs([config], [out], shower, options.save_every, devices=number_of_devices(options.devices))
     return out
 
 
