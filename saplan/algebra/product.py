@@ -166,10 +166,11 @@ class Product:
 
     def regression_loss(self, y: Features, a: Rho) -> Float[Array, "..."]:
         """The sum of the blocks' losses, each in its own geometry."""
-        return sum(
-            (block.regression_loss(part, a[..., k]) for k, block, part in self._embedded(y)),
-            start=jnp.zeros(a.shape[:-1]),
-        )
+        return jnp.sum(self.regression_losses(y, a), axis=-1)
+
+    def regression_losses(self, y: Features, a: Rho) -> Float[Array, "... K"]:
+        """The loss of every coordinate."""
+        return jnp.stack([block.regression_loss(part, a[..., k]) for k, block, part in self._embedded(y)], axis=-1)
 
     def parse(self, text: str) -> tuple[float, ...]:
         """A whole element: every attribute given once as `name=value`; goals may be partial, see `saplan.goals`."""

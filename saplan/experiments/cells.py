@@ -14,15 +14,17 @@ import jax
 from saplan.baselines.ablated import FULL, ablated
 from saplan.baselines.methods import find_method
 from saplan.errors import InputError, unknown_name
+from saplan.experiments.evaluate import evaluate
+from saplan.experiments.loop import HELD_BACK_SEED
 from saplan.experiments.show import Shower
 from saplan.experiments.summary import summarise
-from saplan.experiments.train import SAVE_EVERY, complain, hardware, run_config, train_runs
+from saplan.experiments.train import SAVE_EVERY, complain, hardware, kept_agent, run_config, train_runs
 from saplan.games import GAMES, make_game
-from saplan.model.walk import usual_planning
+from saplan.model.walk import Planning, usual_planning
 from saplan.runs.config import RunConfig, read_json, write_json
 from saplan.runs.directory import METRICS
 from saplan.runs.files import Lock, make_directory
-from saplan.runs.store import ORACLE
+from saplan.runs.store import ORACLE, load_agent
 
 POINTS = 60
 """Rows of metrics that a result keeps at most."""
@@ -99,7 +101,8 @@ class Effort:
     """At the end, half-way, at a quarter, ..."""
     look_tasks: int = 200
     together: bool = False
-    """Whether the seeds of a group are trained in one program."""
+    """Whether the seeds of a group are trained in one program, and tried on tasks only after that: what trains them
+    is too good to wait for a CPU."""
     devices: int = 1
     """That share the lanes of every run; 0 means all."""
     save_every: float = SAVE_EVERY
@@ -148,14 +151,16 @@ class Reproduction:
             for cell in missing:
                 write_json(self.result_path(cell), self._measure(cell, effort))
                 # An agent is all that is needed now; checkpoints are many times its size.
-                shutil.rmtree(self.run_path(cell) / "checkpoints", ignore_errors=True)
+                for finished in ("checkpoints", "looks"):
+                    shutil.rmtree(self.run_path(cell) / finished, ignore_errors=True)
         return True
 
     def _train(self, cells: list[Cell], effort: Effort, quiet: bool) -> None:
         untrained = [cell for cell in cells if not (self.run_path(cell) / "manifest.json").exists()]
         if not untrained:
             return
-        configs = [replace(cell.config(), looks=effort.looks, look_tasks=effort.look_tasks) for cell in cells]
+        look_tasks = 0 if effort.together else effort.look_tasks
+        configs = [replace(cell.config(), looks=effort.looks, look_tasks=look_tasks) for cell in cells]
         outs = [self.run_path(cell) for cell in cells]
         with contextlib.closing(Shower()) if not quiet else contextlib.nullcontext() as shower:
             train_runs(configs, outs, shower, effort.save_every, devices=effort.devices, go_on=True)
@@ -169,15 +174,23 @@ class Reproduction:
         run, config = self.run_path(cell), cell.config()
         trained_on = read_json(run / "manifest.json")["about"]["hardware"]
         result = summarise(str(run), effort.tasks, 0, 150, usual_planning(config.settings))
-        return {**result, **about, "hardware": trained_on, "config": config.to_json(), **history(run)}
+        told = history(run, effort.look_tasks, usual_planning(config.settings))
+        return {**result, **about, "hardware": trained_on, "config": config.to_json(), **told}
 
 
-def history(run: Path) -> dict[str, Any]:
+def history(run: Path, look_tasks: int, planning: Planning) -> dict[str, Any]:
     """What the metrics of a run tell: the learning curve, the examples of the edge detector, the time."""
+
+    def success(row: dict[str, Any]) -> float:
+        kept = kept_agent(run, row["steps"])
+        if not kept.exists():
+            return row["success"]
+        return float(evaluate(load_agent(kept)[0], look_tasks, HELD_BACK_SEED, planning=planning).success.mean())
+
     rows = [json.loads(line) for line in (run / METRICS).read_text(encoding="utf-8").splitlines()]
     kept = rows[:: max(1, len(rows) // POINTS)]
     return {
-        "curve": [{"steps": row["steps"], "success": row["success"]} for row in rows if row["looked"]],
+        "curve": [{"steps": row["steps"], "success": success(row)} for row in rows if row["looked"]],
         "examples": [{name: row[name] for name in ("steps", "positives", "negatives", "known")} for row in kept],
         "overflow": rows[-1]["overflow"],
         "training_seconds": rows[-1]["seconds"],

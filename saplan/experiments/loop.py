@@ -144,6 +144,8 @@ class Loop:
         return [self._progress(k, row(report, k), elapsed, looks) for k in range(len(self.configs))]
 
     def _look(self) -> None:
+        if not self.look_tasks:
+            return
         planning = usual_planning(self.settings)
         looked = (evaluate(agent, self.look_tasks, HELD_BACK_SEED, planning=planning) for agent in self.agents())
         self.success = [float(walked.success.mean()) for walked in looked]

@@ -176,6 +176,9 @@ def _carry_out(loop: Loop, runs: list[RunDirectory], show: Show | None, save_eve
                 raise NotFiniteError(f"training stopped: {error}{_standing(loop, runs)}") from None
             for run, progress in zip(runs, each, strict=False):
                 run.log(vars(progress))
+            if each[0].looked and not loop.look_tasks:
+                for run, agent in zip(runs, loop.agents(), strict=False):
+                    save_agent(kept_agent(run.path, each[0].steps), agent, run.config, half=True)
             if show is not None:
                 show(together(each))
             finished = loop.done == loop.updates
@@ -194,6 +197,11 @@ def _carry_out(loop: Loop, runs: list[RunDirectory], show: Show | None, save_eve
         about = {"steps_trained": loop.done * loop.per_update, "command": command(run.config), "hardware": hardware()}
         save_agent(run.path, agent, run.config, about=about)
     return agents
+
+
+def kept_agent(run: Path, steps: int) -> Path:
+    """Where an agent is kept that is to be tried later."""
+    return run / "looks" / str(steps)
 
 
 def _save(loop: Loop, runs: list[RunDirectory]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int16, Key, PRNGKeyArray
 
 from saplan.algebra import Product
@@ -55,6 +56,18 @@ class Game(abc.ABC, Generic[State]):
     @abc.abstractmethod
     def attributes(self, state: State) -> Float[Array, "K"]:
         """f: the attributes ρ of a state."""
+
+    def truth(self, state: State) -> Float[Array, "K"]:
+        """The attributes that success is judged by; others than ρ only where ρ is read off what is seen."""
+        return self.attributes(state)
+
+    def confidence(self, state: State) -> Float[Array, "K"]:
+        """How sure every coordinate of ρ is, from 0 to 1."""
+        return jnp.ones(self.space.size)
+
+    def shelf(self, state: State) -> Float[Array, "rows cells"]:
+        """What is held, as it lies on a shelf: how full every place of every row is, from 0 to 1."""
+        return jnp.zeros((0, 0))
 
     @abc.abstractmethod
     def over(self, state: State) -> Bool[Array, ""]:

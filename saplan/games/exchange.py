@@ -138,6 +138,9 @@ class Exchange(Game[ExchangeState]):
         on_map = count_by_kind(state.objects != NOWHERE, self.kinds)
         return jnp.concatenate([on_map, state.held]).astype(jnp.float32)
 
+    def shelf(self, state: ExchangeState) -> Float[Array, "rows cells"]:
+        return (jnp.arange(self.kinds * self.most) < state.held[:, None]).astype(jnp.float32)
+
     def over(self, state: ExchangeState) -> Bool[Array, ""]:
         after = state.held + jnp.array(self.trade_changes, jnp.int16)
         return jnp.all(state.objects == NOWHERE) & ~jnp.any(jnp.all(after >= 0, axis=1))

@@ -19,6 +19,9 @@ from saplan.goals import Goal, exactly
 CANDIDATES = 64
 """Points drawn at once when one inside a set is wanted; all of them missing has a probability below 1e-9."""
 
+BAR_CELL = 0.5
+"""How much of a mineral one place on the shelf shows."""
+
 
 class MiningState(eqx.Module):
     """`places` holds the deposits mineral by mineral, then the store, then one dump yard per mineral.
@@ -173,6 +176,12 @@ class Mining(Game[MiningState]):
 
     def attributes(self, state: MiningState) -> Float[Array, "K"]:
         return jnp.concatenate([state.minerals, state.hammer[None].astype(jnp.float32)])
+
+    def shelf(self, state: MiningState) -> Float[Array, "rows cells"]:
+        """A bar for every mineral, and a place for the hammer."""
+        cells = jnp.arange(math.ceil((max(self.centre) + self.outer) / BAR_CELL))
+        bars = jnp.clip(state.minerals[:, None] / BAR_CELL - cells, 0.0, 1.0)
+        return jnp.concatenate([bars, ((cells == 0) & (state.hammer > 0))[None].astype(jnp.float32)])
 
     def over(self, state: MiningState) -> Bool[Array, ""]:
         return jnp.zeros((), bool)  # without a hammer one can always be bought

@@ -109,6 +109,9 @@ class Switches(Game[SwitchesState]):
         on_map = count_by_kind(state.objects != NOWHERE, self.kinds)
         return jnp.concatenate([on_map, state.held, state.switch[None]]).astype(jnp.float32)
 
+    def shelf(self, state: SwitchesState) -> Float[Array, "rows cells"]:
+        return (jnp.arange(self.most) < state.held[:, None]).astype(jnp.float32)
+
     def over(self, state: SwitchesState) -> Bool[Array, ""]:
         return jnp.zeros((), bool)  # the switch can always be turned
 

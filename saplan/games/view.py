@@ -38,6 +38,15 @@ class View(Game[Any]):
     def observe(self, state: Any) -> Words:
         return self.game.observe(state)
 
+    def truth(self, state: Any) -> Float[Array, "K"]:
+        return self.game.truth(state)
+
+    def confidence(self, state: Any) -> Float[Array, "K"]:
+        return self.game.confidence(state)
+
+    def shelf(self, state: Any) -> Float[Array, "rows cells"]:
+        return self.game.shelf(state)
+
     def over(self, state: Any) -> Bool[Array, ""]:
         return self.game.over(state)
 

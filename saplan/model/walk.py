@@ -164,7 +164,7 @@ class Walker(abc.ABC):
 @eqx.filter_jit
 def attributes_of(game: Game[Any], seen: Game[Any], state: Any) -> tuple[Float[Array, "n K"], Float[Array, "n K"]]:
     """ρ of every state, the true one and the perceived one."""
-    return jax.vmap(game.attributes)(state), jax.vmap(seen.attributes)(state)
+    return jax.vmap(game.truth)(state), jax.vmap(seen.attributes)(state)
 
 
 @eqx.filter_jit
@@ -180,7 +180,7 @@ def advance(
     following = jax.vmap(game.step)(jax.random.split(key, action.shape[0]), state, action)
     before, after = jax.vmap(seen.attributes)(state), jax.vmap(seen.attributes)(following)
     hit = seen.space.same_change(seen.space.difference(after, before), wished)
-    return following, jax.vmap(game.attributes)(following), after, hit
+    return following, jax.vmap(game.truth)(following), after, hit
 
 
 Look = tuple[Float[np.ndarray, "n C"] | None, Float[np.ndarray, "n C"]]

@@ -30,6 +30,7 @@ class RunConfig:
     looks: int = 5
     """How often training tries held-back tasks, to report its progress; nothing is learnt from them."""
     look_tasks: int = 200
+    """How many each time; 0: the agent is kept, and whoever wants to know tries it later."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

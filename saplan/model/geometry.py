@@ -1,0 +1,95 @@
+"""The geometries that attributes can be regressed in: each block's own, or a plain one to compare it with."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from saplan.algebra import Block, Cyclic, Natural, Product
+from saplan.algebra.base import Features, Values
+from saplan.errors import unknown_name
+
+STRUCTURED = "structured"
+
+
+def _as(kind: type[Block], block: Block) -> Block:
+    return kind(**{field.name: getattr(block, field.name) for field in fields(block)})  # type: ignore[arg-type]
+
+
+@functools.cache
+def _plain(kind: type[Block]) -> type[Block]:
+    class Plain(kind):  # type: ignore[misc,valid-type]
+        """A block regressed as one number, whatever it means."""
+
+        embed_width = 1
+
+        def embed(self, a: Values) -> Features:
+            return a[..., None]
+
+        def decode(self, y: Features) -> Values:
+            low, high = _range(self)
+            nearest = y[..., 0] if self.grain < 1 else jnp.round(y[..., 0])
+            return jnp.clip(nearest, low, high)
+
+        def regression_loss(self, y: Features, a: Values) -> Values:
+            return (y[..., 0] - a) ** 2
+
+    return Plain
+
+
+@functools.cache
+def _one_hot(kind: type[Block]) -> type[Block]:
+    class OneHot(kind):  # type: ignore[misc,valid-type]
+        """A block regressed as one class per element, a real as one class per grain."""
+
+        @property
+        def embed_width(self) -> int:
+            low, high = _range(self)
+            return round((high - low) / self.grain) + 1
+
+        def _class(self, a: Values) -> Int[Array, "..."]:
+            place = jnp.round((a - _range(self)[0]) / self.grain)
+            return jnp.clip(place, 0, self.embed_width - 1).astype(jnp.int32)
+
+        def embed(self, a: Values) -> Features:
+            return jax.nn.one_hot(self._class(a), self.embed_width)
+
+        def decode(self, y: Features) -> Values:
+            return _range(self)[0] + self.grain * jnp.argmax(y, axis=-1).astype(jnp.float32)
+
+        def regression_loss(self, y: Features, a: Values) -> Values:
+            return -jnp.sum(self.embed(a) * jax.nn.log_softmax(y, axis=-1), axis=-1)
+
+    return OneHot
+
+
+def _range(block: Any) -> tuple[float, float]:
+    """The least and the greatest element that a plain geometry reckons with."""
+    if isinstance(block, Cyclic):
+        return 0.0, block.q - 1.0
+    if hasattr(block, "low") and block.bounded:
+        return block.low, block.high
+    return (
+        (0.0, block.bins - 1.0)
+        if isinstance(block, Natural) or not block.ordered
+        else (-(block.bins // 2), block.bins // 2)
+    )
+
+
+GEOMETRIES: dict[str, Callable[[Block], Block]] = {
+    STRUCTURED: lambda block: block,
+    "squared": lambda block: _as(_plain(type(block)), block),
+    "one-hot": lambda block: _as(_one_hot(type(block)), block),
+}
+"""What becomes of every block."""
+
+
+def with_geometry(space: Product, geometry: str) -> Product:
+    """The same space, regressed in another way."""
+    if geometry not in GEOMETRIES:
+        raise unknown_name("geometry", geometry, GEOMETRIES)
+    return Product(space.names, tuple(GEOMETRIES[geometry](block) for block in space.blocks))
