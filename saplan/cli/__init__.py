@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 
 from saplan.cli.agents import doctor, evaluate, plan
+from saplan.cli.attributes import fit_attributes, label
 from saplan.cli.games import games, play
 from saplan.cli.reproducing import reproduce
 from saplan.cli.training import demo, train
@@ -19,6 +20,8 @@ COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
     "games": ("the rules of the games, as text, data or pictures", games),
     "play": ("play a game yourself", play),
     "train": ("train an agent on a game, without any task", train),
+    "label": ("pairs of what is seen in a game and its attributes, to learn from", label),
+    "fit-attributes": ("learn to read attributes off what is seen, from labelled pairs", fit_attributes),
     "evaluate": ("success of a trained agent on fixed tasks", evaluate),
     "plan": ("plan a path of attributes to a goal, and walk it", plan),
     "reproduce": ("the paper's table and figures, with intervals", reproduce),

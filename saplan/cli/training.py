@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from saplan.cli.options import check_number, check_seconds, in_colour, number_of_devices, read, take_game, value_of
+from saplan.errors import InputError
 
 Rules = TypeVar("Rules")
 Numbers = TypeVar("Numbers")
@@ -35,6 +36,9 @@ class Train(Generic[Rules, Numbers]):
     """Seconds between two checkpoints. Ctrl-C and SIGTERM save, too."""
     devices: str = "1"
     """Devices that share the lanes, or `all`."""
+    attributes: str | None = None
+    """Read ρ off what is seen, by `fitted:FILE` from `saplan fit-attributes`, in place of the game's own f. Tasks are
+    still judged by the true attributes."""
     resume: Path | None = None
     """Go on with the run in this directory: `saplan train --resume RUN` is enough. Options that are given as well must
     be those of the run."""
@@ -90,7 +94,10 @@ def train_anew(arguments: list[str]) -> Path:
     check_number("--seed", options.seed)
     check_number("--looks", options.looks)
     check_seconds("--save-every", options.save_every)
-    config = run_config(options.game, options.steps, options.seed, options.settings, method.name, options.looks)
+    given: Any = options.game
+    if options.attributes is not None:
+        given = fitted_game(given, options.attributes)
+    config = run_config(given, options.steps, options.seed, options.settings, method.name, options.looks)
     title = name if method.name == "structured" else f"{name}-{method.name}"
     out = options.resume or options.out or Path("runs") / f"{title}-{options.seed}"
     if options.resume is not None:
@@ -99,6 +106,20 @@ def train_anew(arguments: list[str]) -> Path:
     with contextlib.closing(Shower()) as shower:
         train_runs([config], [out], shower, options.save_every, devices=number_of_devices(options.devices))
     return out
+
+
+def fitted_game(game: Any, attributes: str) -> Any:
+    """The game with the attributes that `--attributes` names."""
+    kind, _, path = attributes.partition(":")
+    if kind != "fitted" or not path:
+        raise InputError(f"--attributes must be fitted:FILE, got {attributes!r}")
+
+    from saplan.runs.attributes import read_fitted
+
+    try:
+        return read_fitted(Path(path)).view(game)
+    except InputError as error:
+        raise InputError(f"{path}: {error}" if path not in str(error) else str(error)) from None
 
 
 @dataclass(frozen=True)

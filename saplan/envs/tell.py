@@ -27,6 +27,8 @@ def narrate(
     plan = _plan(agent, state, goal, planning)
     found = "No plan: this method walks straight for the goal" if plan is None else f"Plan: {plan.outcome.value}"
     yield "\n" + strong(found, colour)
+    if plan is not None and plan.unsure:
+        yield f"  made on attributes that are not sure: {', '.join(f'{name} ({p:.0%})' for name, p in plan.unsure)}"
     for number, edge in enumerate(_edges(agent, plan, planning), start=1):
         chance = "" if edge.chance is None else f"   p = {edge.chance:.2f}, about {edge.steps:.0f} steps"
         yield f"  {number:2d}. {edge.change:<32} → {_text(agent, edge.rho)}{chance}"
@@ -57,6 +59,7 @@ def tell_json(agent: AnyAgent, goal_text: str, seed: int, budget: int, planning:
         "goal": format_goal(space, goal),
         "start": named(np.asarray(agent.game.attributes(state))),
         "outcome": "none" if plan is None else plan.outcome.name.lower(),
+        "unsure": {} if plan is None else dict(plan.unsure),
         "path": [
             {"transition": edge.change, "rho": named(edge.rho), "probability": edge.chance, "steps": edge.steps}
             for edge in _edges(agent, plan, planning)

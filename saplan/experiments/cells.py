@@ -181,7 +181,7 @@ class Reproduction:
 def history(run: Path, look_tasks: int, planning: Planning) -> dict[str, Any]:
     """What the metrics of a run tell: the learning curve, the examples of the edge detector, the time."""
 
-    def success(row: dict[str, Any]) -> float:
+    def success(row: dict[str, Any]) -> float | None:
         kept = kept_agent(run, row["steps"])
         if not kept.exists():
             return row["success"]
@@ -189,8 +189,9 @@ def history(run: Path, look_tasks: int, planning: Planning) -> dict[str, Any]:
 
     rows = [json.loads(line) for line in (run / METRICS).read_text(encoding="utf-8").splitlines()]
     kept = rows[:: max(1, len(rows) // POINTS)]
+    looks = [{"steps": row["steps"], "success": success(row)} for row in rows if row["looked"]]
     return {
-        "curve": [{"steps": row["steps"], "success": success(row)} for row in rows if row["looked"]],
+        "curve": [look for look in looks if look["success"] is not None],
         "examples": [{name: row[name] for name in ("steps", "positives", "negatives", "known")} for row in kept],
         "overflow": rows[-1]["overflow"],
         "training_seconds": rows[-1]["seconds"],

@@ -7,6 +7,7 @@ import numpy as np
 
 from saplan.baselines.methods import AnyAgent
 from saplan.games import Exchange, task_set
+from saplan.games.view import View
 from saplan.model.walk import IMPROVED, Planning, Walk
 
 
@@ -31,7 +32,7 @@ def evaluate(
 
 def success_apart(agent: AnyAgent, walked: Walk, task_seed: int) -> dict[str, dict[str, float]]:
     """Success on kinds of tasks that a game tells apart: on exchange, goals that need a trade and goals that do not."""
-    game = agent.game
+    game = agent.game.game if isinstance(agent.game, View) else agent.game
     if not isinstance(game, Exchange):
         return {}
     states, goals = task_set(game, len(walked.success), task_seed)

@@ -150,7 +150,7 @@ def detail_table(results: Iterable[Result]) -> str:
 
 
 def _settings(row: Result) -> str:
-    config = config_from_json(row["config"], "a result")
+    config = config_from_json(row["config"], Path("a result"))
     usual = find_method(config.method).settings_for(config.game, row["variant"] == "paper")
     known = VARIANTS[row["variant"]].settings if row["variant"] in VARIANTS else {}
     other = {name: value for name, value in differences(config.settings, usual).items() if name not in known}

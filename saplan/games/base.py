@@ -99,3 +99,9 @@ def task_set(game: Game[Any], count: int, seed: int) -> tuple[Any, Goal]:
 def _draw_tasks(tasks: Callable[[PRNGKeyArray], tuple[Any, Goal]], keys: Key[Array, "count"]) -> tuple[Any, Goal]:
     # In turn and not all at once: a task may need a search over its own attribute graph.
     return jax.lax.map(tasks, keys, batch_size=64)
+
+
+def unsure(game: Game[Any], state: Any, enough: float = 0.9) -> tuple[tuple[str, float], ...]:
+    """The attributes of a state that are not known for sure, and how sure they are."""
+    sure = jax.device_get(game.confidence(state))
+    return tuple((name, float(p)) for name, p in zip(game.space.names, sure, strict=True) if p < enough)

@@ -1,6 +1,7 @@
 """A trained agent: names any goal in attributes, finds a path to it, and walks it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from saplan.games import Game
+from saplan.games.base import unsure
 from saplan.goals import Goal, parse_goal
 from saplan.model.edges import EdgeDetector
 from saplan.model.memory import Memory, cell, marginals
@@ -41,9 +43,8 @@ class Agent(eqx.Module):
         """The cheapest path of transitions from a state's attributes to a goal."""
         goal = self.goal(goal) if isinstance(goal, str) else goal
         rho = np.asarray(self.game.attributes(state))
-        return self.routes(rho[None], Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None]), planning)[0].plan(
-            rho
-        )
+        route = self.routes(rho[None], Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None]), planning)[0]
+        return replace(route.plan(rho), unsure=unsure(self.game, state))
 
     def outlook(self, plan: Plan, planning: Planning = IMPROVED) -> list[tuple[float, float]]:
         """The probability and the expected steps of every transition of a plan."""

@@ -73,11 +73,8 @@ def _range(block: Any) -> tuple[float, float]:
         return 0.0, block.q - 1.0
     if hasattr(block, "low") and block.bounded:
         return block.low, block.high
-    return (
-        (0.0, block.bins - 1.0)
-        if isinstance(block, Natural) or not block.ordered
-        else (-(block.bins // 2), block.bins // 2)
-    )
+    half = block.bins // 2
+    return (0.0, block.bins - 1.0) if isinstance(block, Natural) or not block.ordered else (-half, half)
 
 
 GEOMETRIES: dict[str, Callable[[Block], Block]] = {

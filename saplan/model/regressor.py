@@ -178,16 +178,21 @@ class Regressor(eqx.Module):
             space=space,
         )
 
-    def look(self, seen: Seen) -> tuple[Float[Array, "n outputs"], Float[Array, "n hidden"], Float[Array, "n"]]:
-        """The output y, the features behind it, and how strange the sight is."""
+    def look(
+        self, seen: Seen, deep: Float[Array, ""] | float = 1.0
+    ) -> tuple[Float[Array, "n outputs"], Float[Array, "n hidden"], Float[Array, "n"]]:
+        """The output y, the features behind it, and how strange the sight is.
+
+        `deep` is the share that the hidden layer has in y.
+        """
         look = self.body(seen)
         features = jax.nn.relu(normalise(self.hidden(jax.nn.relu(look.features))))
         middle, reach = jax.lax.stop_gradient((self.middle, self.reach))
-        return middle + reach * (look.straight + self.outputs(features)), features, look.strange
+        return middle + reach * (look.straight + deep * self.outputs(features)), features, look.strange
 
-    def loss(self, seen: Seen, rho: Float[Array, "n K"]) -> Float[Array, ""]:
+    def loss(self, seen: Seen, rho: Float[Array, "n K"], deep: Float[Array, ""] | float = 1.0) -> Float[Array, ""]:
         """The blocks' losses, summed over coordinates."""
-        return jnp.mean(self.space.regression_loss(self.look(seen)[0], rho))
+        return jnp.mean(self.space.regression_loss(self.look(seen, deep)[0], rho))
 
     def __call__(self, seen: Seen) -> tuple[Float[Array, "n K"], Float[Array, "n K"]]:
         """ρ̂, the nearest element, and the confidence in every coordinate."""
@@ -250,7 +255,9 @@ def fit(
     optimiser = optax.adam(optax.cosine_decay_schedule(settings.rate, chunks * CHUNK))
     moments = optimiser.init(eqx.filter(regressor, eqx.is_inexact_array))
     for k, one in enumerate(jax.random.split(fit_key, chunks)):
-        regressor, moments, loss = _descend(optimiser, settings.batch, one, regressor, moments, seen, rho, used)
+        # First what adds up, then what is left: a hidden layer would else learn few labels by heart.
+        deep = jnp.float32(k >= chunks // 2)
+        regressor, moments, loss = _descend(optimiser, settings.batch, one, regressor, moments, seen, rho, used, deep)
         show(min((k + 1) * CHUNK, settings.steps), float(loss))
     return _with_doubt(regressor, seen[held_back], rho[held_back])
 
@@ -265,13 +272,14 @@ def _descend(
     seen: Seen,
     rho: Float[Array, "n K"],
     used: Int[Array, "m"],
+    deep: Float[Array, ""],
 ) -> tuple[Regressor, optax.OptState, Float[Array, ""]]:
     """Some gradient steps on random pairs, and their mean loss."""
 
     def one(carry: tuple[Any, Any], key: PRNGKeyArray) -> tuple[tuple[Any, Any], Float[Array, ""]]:
         learnt, moments = carry
         rows = used[jax.random.randint(key, (batch,), 0, len(used))]
-        loss, gradients = jax.value_and_grad(lambda x: eqx.combine(x, rest).loss(seen[rows], rho[rows]))(learnt)
+        loss, gradients = jax.value_and_grad(lambda x: eqx.combine(x, rest).loss(seen[rows], rho[rows], deep))(learnt)
         updates, moments = optimiser.update(gradients, moments)
         return (optax.apply_updates(learnt, updates), moments), loss
 

@@ -15,6 +15,9 @@ from saplan.errors import InputError
 LARGEST_HEADER = 2**20
 """Bytes. The header names every array; ours are a tenth of this, and a parser must not be fed gigabytes."""
 
+ABOUT = "saplan"
+"""The name of plain data among a file's metadata."""
+
 
 def is_key(leaf: Any) -> bool:
     """Whether a leaf is a random key, which is stored as the integers behind it."""
@@ -34,20 +37,26 @@ def to_arrays(tree: Any) -> dict[str, np.ndarray]:
     }
 
 
-def to_bytes(arrays: dict[str, np.ndarray]) -> bytes:
-    """A safetensors file."""
-    return safetensors.numpy.save({name: np.asarray(array, order="C") for name, array in arrays.items()})
+def to_bytes(arrays: dict[str, np.ndarray], about: Any = None) -> bytes:
+    """A safetensors file; `about` is plain data to go with the arrays."""
+    note = None if about is None else {ABOUT: json.dumps(about, ensure_ascii=False)}
+    return safetensors.numpy.save({name: np.asarray(array, order="C") for name, array in arrays.items()}, note)
 
 
 def from_bytes(data: bytes, path: Path) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file, whose header is looked at before it is parsed."""
+    return both_from_bytes(data, path)[0]
+
+
+def both_from_bytes(data: bytes, path: Path) -> tuple[dict[str, np.ndarray], Any]:
+    """The arrays, and the plain data that go with them; None if there are none."""
     header = int.from_bytes(data[:8], "little")
     if len(data) < 8 or header > min(len(data) - 8, LARGEST_HEADER) or data[8:9] != b"{":
         raise InputError(f"{path} is not a safetensors file of ours")
     try:
-        json.loads(data[8 : 8 + header])
-        return safetensors.numpy.load(data)
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        note = json.loads(data[8 : 8 + header]).get("__metadata__", {}).get(ABOUT)
+        return safetensors.numpy.load(data), None if note is None else json.loads(note)
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = " ".join(str(error).split())[:120]
         raise InputError(f"{path} is not a safetensors file: {reason}") from None
 

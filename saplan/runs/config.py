@@ -11,9 +11,14 @@ from saplan.baselines.methods import find_method
 from saplan.errors import InputError
 from saplan.games import GAMES, Game, make_game
 from saplan.games.grid import MapRules
+from saplan.games.view import View
+from saplan.model.fitted import Fitted
 from saplan.model.settings import Settings
+from saplan.runs.attributes import read_fitted
 from saplan.runs.files import read_bytes, replace_file
 
+ATTRIBUTES = "attributes.safetensors"
+"""The file of attributes that are not the game's own."""
 LARGEST = 2**24
 """Bytes of a JSON file. Beyond this nothing is read."""
 
@@ -34,13 +39,15 @@ class RunConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        game = self.game.game if isinstance(self.game, Ablated) else self.game
+        game = self.game.game if isinstance(self.game, View) else self.game
         algebra = {"algebra": self.game.algebra} if isinstance(self.game, Ablated) else {}
+        attributes = {"attributes": self.game.digest} if isinstance(self.game, Fitted) else {}
         return {
             "method": self.method,
             "game": game.name,
             "rules": dataclasses.asdict(game),  # type: ignore[call-overload]
             **algebra,
+            **attributes,
             "settings": dataclasses.asdict(self.settings),
             "steps": self.steps,
             "seed": self.seed,
@@ -49,8 +56,11 @@ class RunConfig:
         }
 
 
-def config_from_json(data: Any, where: str) -> RunConfig:
-    """The configuration that plain data describe; `InputError` naming `where` if they describe none."""
+def config_from_json(data: Any, where: Path) -> RunConfig:
+    """The configuration that plain data describe; `InputError` naming `where` they are from if they describe none.
+
+    Attributes that are not the game's own lie in a file beside it.
+    """
     try:
         rules = {name: _frozen(value) for name, value in data["rules"].items()}
         if "maps" in rules:
@@ -62,8 +72,9 @@ def config_from_json(data: Any, where: str) -> RunConfig:
         for name, value in numbers.items():
             if type(value) is not int or not 0 <= value < 2**40:
                 raise InputError(f"{name} must be a whole number from 0 up, got {value!r}")
+        game = ablated(make_game(data["game"], **rules), data.get("algebra", FULL))
         return RunConfig(
-            game=ablated(make_game(data["game"], **rules), data.get("algebra", FULL)),
+            game=_fitted(game, where.with_name(ATTRIBUTES), data["attributes"]) if "attributes" in data else game,
             settings=find_method(str(data["method"])).settings(**data["settings"]),
             method=str(data["method"]),
             **numbers,
@@ -71,6 +82,13 @@ def config_from_json(data: Any, where: str) -> RunConfig:
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{where} is not a run's configuration: {type(error).__name__}: {reason}") from None
+
+
+def _fitted(game: Game[Any], path: Path, digest: Any) -> Fitted:
+    found = read_fitted(path).view(game)
+    if found.digest != digest:
+        raise InputError(f"{path} is not the file that this run was trained with: its SHA-256 is another")
+    return found
 
 
 def _frozen(value: Any) -> Any:
@@ -89,3 +107,9 @@ def read_json(path: Path) -> Any:
 def write_json(path: Path, data: Any) -> None:
     """Writes readable JSON, or raises `InputError`."""
     replace_file(path, (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def write_attributes(directory: Path, config: RunConfig) -> None:
+    """Puts the file of attributes that are not the game's own beside a configuration."""
+    if isinstance(config.game, Fitted):
+        replace_file(directory / ATTRIBUTES, config.game.source.data)

@@ -5,7 +5,7 @@ from typing import Any
 
 from saplan.errors import InputError
 from saplan.runs.checkpoint import Checkpoint, Checkpoints, OtherConfigError, first_difference
-from saplan.runs.config import RunConfig, config_from_json, read_json, write_json
+from saplan.runs.config import RunConfig, config_from_json, read_json, write_attributes, write_json
 from saplan.runs.files import Lock, make_directory
 from saplan.runs.metrics import MetricsFile
 
@@ -80,6 +80,7 @@ def begin_run(path: Path, config: RunConfig) -> RunDirectory:
             raise InputError(
                 f"{path} holds a run already: go on with it by `saplan train --resume {path}`, or choose another --out"
             )
+        write_attributes(path, config)
         write_json(path / CONFIG, config.to_json())
     except InputError:
         lock.release()
@@ -91,7 +92,7 @@ def read_config(path: Path) -> RunConfig:
     """The configuration of the run in a directory."""
     if not (path / CONFIG).is_file():
         raise InputError(f"{path} holds no run to go on with (no {CONFIG} in it)")
-    return config_from_json(read_json(path / CONFIG), str(path / CONFIG))
+    return config_from_json(read_json(path / CONFIG), path / CONFIG)
 
 
 def reopen_run(path: Path, wanted: RunConfig | None = None) -> RunDirectory:

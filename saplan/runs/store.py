@@ -12,7 +12,7 @@ from saplan.baselines.oracle import Oracle
 from saplan.errors import InputError, unknown_name
 from saplan.games import GAMES
 from saplan.runs.arrays import fill, from_bytes, to_arrays, to_bytes
-from saplan.runs.config import RunConfig, config_from_json, read_json, write_json
+from saplan.runs.config import RunConfig, config_from_json, read_json, write_attributes, write_json
 from saplan.runs.files import make_directory, read_bytes, replace_file
 
 ARRAYS = "agent.safetensors"
@@ -41,6 +41,7 @@ def save_agent(directory: Path, agent: AnyAgent, config: RunConfig, half: bool =
     data = to_bytes(arrays)
     make_directory(directory)
     replace_file(directory / ARRAYS, data)
+    write_attributes(directory, config)
     manifest = {
         "format": FORMAT,
         "sha256": hashlib.sha256(data).hexdigest(),
@@ -57,7 +58,7 @@ def load_agent(directory: Path) -> tuple[AnyAgent, RunConfig]:
     manifest = read_json(directory / MANIFEST)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{directory / MANIFEST} is not a manifest of the format {FORMAT!r}")
-    config = config_from_json(manifest.get("config"), str(directory / MANIFEST))
+    config = config_from_json(manifest.get("config"), directory / MANIFEST)
     path = directory / ARRAYS
     data = read_bytes(path, LARGEST)
     if hashlib.sha256(data).hexdigest() != manifest.get("sha256"):

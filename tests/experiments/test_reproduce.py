@@ -49,7 +49,7 @@ def test_a_result_says_what_it_is(done: Reproduction) -> None:
     assert result["examples"][-1]["steps"] == 512
     assert result["versions"]["jax"]
     assert result["hardware"]
-    config = config_from_json(result["config"], "here")
+    config = config_from_json(result["config"], Path("here"))
     assert config.settings == CELLS[1].config().settings
     assert not (done.run_path(CELLS[1]) / "checkpoints").exists(), "they are many times the agent's size"
 
@@ -150,7 +150,7 @@ def test_every_variant_departs_from_the_default(variant: str) -> None:
     game = VARIANTS[variant].games[0]
     plain, other = (Cell(game, "structured", 0, 10**6, name).config() for name in ("default", variant))
     assert plain != other
-    assert config_from_json(json.loads(json.dumps(other.to_json())), "here") == other
+    assert config_from_json(json.loads(json.dumps(other.to_json())), Path("here")) == other
 
 
 def test_a_poorer_algebra() -> None:

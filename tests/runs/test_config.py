@@ -35,7 +35,7 @@ def config_of(game: Game[Any]) -> RunConfig:
 def test_there_and_back(game: Game[Any], tmp_path: Path) -> None:
     config = config_of(game)
     write_json(tmp_path / "config.json", config.to_json())
-    back = config_from_json(read_json(tmp_path / "config.json"), "config.json")
+    back = config_from_json(read_json(tmp_path / "config.json"), Path("config.json"))
     assert back == config
     assert hash(back.game) == hash(game), "static under jax.jit, so it must hash"
     assert back.to_json() == config.to_json()
@@ -67,7 +67,7 @@ MISTAKES: dict[str, Any] = {
 def test_what_is_no_configuration_is_one_line(mistake: dict[str, Any]) -> None:
     data = config_of(Switches()).to_json() | mistake
     with pytest.raises(InputError, match=r"here\.json") as caught:
-        config_from_json(data, "here.json")
+        config_from_json(data, Path("here.json"))
     assert "\n" not in str(caught.value)
 
 
@@ -76,13 +76,13 @@ def test_nothing_may_be_missing(missing: str) -> None:
     data = config_of(Switches()).to_json()
     del data[missing]
     with pytest.raises(InputError, match=missing):
-        config_from_json(data, "here.json")
+        config_from_json(data, Path("here.json"))
 
 
 @pytest.mark.parametrize("data", [None, [], "text", 5])
 def test_other_data_are_no_configuration(data: Any) -> None:
     with pytest.raises(InputError, match="not a run's configuration"):
-        config_from_json(data, "here.json")
+        config_from_json(data, Path("here.json"))
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"", b"[" * 100_000])

@@ -1,0 +1,125 @@
+"""`saplan label` and `saplan fit-attributes`."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from saplan.cli.options import check_number, read, take_game
+from saplan.errors import InputError
+
+Rules = TypeVar("Rules")
+Numbers = TypeVar("Numbers")
+
+
+@dataclass(frozen=True)
+class Label(Generic[Rules]):
+    """Play a game at random and write down pairs of what is seen and the attributes, to learn from."""
+
+    game: Rules
+    pairs: int = 100_000
+    """Number of pairs."""
+    out: Path | None = None
+    """The file; by default labels/GAME.safetensors."""
+    sight: str = "words"
+    """What is seen: `words` or a `picture`."""
+    seed: int = 0
+    """Which games."""
+
+
+def label(arguments: list[str]) -> None:
+    """`saplan label GAME`."""
+    name, rest = take_game("label", arguments)
+
+    from saplan.experiments.label import draw_labels
+    from saplan.games import GAMES
+    from saplan.games.sight import Sight
+    from saplan.runs.attributes import game_labels, write_labels
+
+    options = read(Label, f"label {name}", rest, (GAMES[name],), Label(game=GAMES[name]()))
+    check_number("--seed", options.seed)
+    if not 1 <= options.pairs <= 10_000_000:
+        raise InputError(f"--pairs must lie in 1..10000000, got {options.pairs}")
+    out = options.out or Path("labels") / f"{name}.safetensors"
+    sight = Sight(options.game, options.sight)
+    count = Counter("pairs", options.pairs)
+    seen, rho = draw_labels(options.game, sight, options.pairs, options.seed, count)
+    count.close()
+    write_labels(out, game_labels(options.game, options.sight, seen, rho))
+    print(f"{len(rho)} pairs are in {out}: try `saplan fit-attributes {out}`")
+
+
+@dataclass(frozen=True)
+class FitAttributes(Generic[Numbers]):
+    """Learn to read attributes off what is seen. FILE holds labelled pairs, such as `saplan label` writes."""
+
+    settings: Numbers
+    out: Path | None = None
+    """The file; by default that of the labels with `-fitted` in its name."""
+    geometry: str = "structured"
+    """The loss: `structured` (each block's own geometry), `squared` (of plain numbers) or `one-hot` (cross-entropy)."""
+    tests: float = 0.1
+    """Share of the pairs that errors are measured on, 5,000 at most."""
+    seed: int = 0
+    """Seed of everything random."""
+
+
+def fit_attributes(arguments: list[str]) -> None:
+    """`saplan fit-attributes FILE`."""
+    if arguments and arguments[0] not in ("-h", "--help") and not arguments[0].startswith("-"):
+        file, rest = Path(arguments[0]), arguments[1:]
+    elif arguments and arguments[0] in ("-h", "--help"):
+        file, rest = Path(), arguments
+    else:
+        raise InputError("name a file of labels first, as in `saplan fit-attributes labels/switches.safetensors`")
+
+    from saplan.experiments.fit import fit_labels
+    from saplan.model.regressor import RegressorSettings
+    from saplan.runs.attributes import read_labels, write_fitted
+
+    default = FitAttributes(settings=RegressorSettings())
+    options = read(FitAttributes, "fit-attributes FILE", rest, (RegressorSettings,), default)
+    check_number("--seed", options.seed)
+    if not 0 <= options.tests <= 0.5:
+        raise InputError(f"--tests must lie in 0..0.5, got {options.tests}")
+    labels = read_labels(file)
+    out = options.out or file.with_name(f"{file.stem}-fitted.safetensors")
+    count = Counter("steps", options.settings.steps)
+    tests = min(5000, round(options.tests * len(labels.rho)))
+    fitted = fit_labels(labels, options.settings, options.seed, options.geometry, count, tests)
+    count.close()
+    write_fitted(out, fitted)
+    if tests:
+        told = fitted.about["test"]
+        print(f"read wrongly, of {tests} pairs that were kept aside:")
+        for name, error in told["error"].items():
+            print(f"  {name:<16} {error:8.3%}   off by {told['absolute_error'][name]:.3f} on average")
+        print(f"  {'any of them':<16} {told['any_error']:8.3%}")
+        print(f"confidence is off by {told['calibration_error']:.3f} on average")
+    game = labels.game or "GAME"
+    print(f"the attributes are in {out}: try `saplan train {game} --attributes fitted:{out}`")
+
+
+class Counter:
+    """Shows how far something is: in place on a terminal, a line every few seconds elsewhere."""
+
+    def __init__(self, what: str, total: int) -> None:
+        """Nothing done yet."""
+        import time
+
+        self.what, self.total, self.clock = what, total, time.monotonic
+        self.said = self.clock()
+
+    def __call__(self, done: int, loss: float | None = None) -> None:
+        """Some more is done."""
+        if self.clock() - self.said > (0.1 if sys.stderr.isatty() else 5.0):
+            self.said = self.clock()
+            text = f"{done}/{self.total} {self.what}" + ("" if loss is None else f"  loss {loss:.4f}")
+            print(
+                f"\r{text}  " if sys.stderr.isatty() else text, end="" if sys.stderr.isatty() else "\n", file=sys.stderr
+            )
+
+    def close(self) -> None:
+        """Clears the line."""
+        if sys.stderr.isatty():
+            print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
