@@ -1,7 +1,7 @@
 """`saplan train` and `saplan demo`."""
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -87,9 +87,13 @@ def train_anew(arguments: list[str]) -> Path:
     from saplan.experiments.show import Shower
     from saplan.experiments.train import run_config, train_runs
     from saplan.games import GAMES
+    from saplan.model.settings import MISREADINGS
 
     game, method = GAMES[name](), find_method(value_of("--method", rest, "structured"))
-    default = Train(game=game, settings=method.settings_for(game, faithful), method=method.name)
+    usual = method.settings_for(game, faithful)
+    if value_of("--attributes", rest, ""):
+        usual = replace(usual, rare=MISREADINGS)
+    default = Train(game=game, settings=usual, method=method.name)
     options = read(Train, f"train {name}", rest, (GAMES[name], method.settings), default)
     check_number("--seed", options.seed)
     check_number("--looks", options.looks)

@@ -33,6 +33,8 @@ class Game(abc.ABC, Generic[State]):
     """Number of distinct words, the padding word included."""
     credit: str
     """How far R_exp is credited: to the end of the "attempt" or of the "game" (paper, appendix)."""
+    misread: bool = False
+    """Whether ρ is read off what is seen, and may be wrong."""
     alphas: tuple[float, float]
     """α_1 (surprise of the edge detector) and α_2 (rare attribute values) of R_exp (paper, appendix)."""
 
@@ -64,6 +66,10 @@ class Game(abc.ABC, Generic[State]):
     def confidence(self, state: State) -> Float[Array, "K"]:
         """How sure every coordinate of ρ is, from 0 to 1."""
         return jnp.ones(self.space.size)
+
+    def anywhere(self, key: PRNGKeyArray) -> State:
+        """Some state that a game may come to, with attributes from all over 𝓡: to learn from, not to play from."""
+        return self.reset(key)
 
     def shelf(self, state: State) -> Float[Array, "rows cells"]:
         """What is held, as it lies on a shelf: how full every place of every row is, from 0 to 1."""

@@ -14,7 +14,7 @@ from saplan.errors import InputError
 from saplan.games.base import Game, Words
 from saplan.games.grid import INTERACT, MOVES, NOWHERE, Map, MapRules, Places, draw_map, move, vocabulary, words
 from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
-from saplan.games.switches import check_counts, count_by_kind, pick_deltas, scatter_objects
+from saplan.games.switches import check_counts, count_by_kind, pick_deltas, pick_some, scatter_objects
 from saplan.goals import Goal, exactly
 
 Rates = tuple[tuple[int, ...], ...]
@@ -137,6 +137,14 @@ class Exchange(Game[ExchangeState]):
     def attributes(self, state: ExchangeState) -> Float[Array, "K"]:
         on_map = count_by_kind(state.objects != NOWHERE, self.kinds)
         return jnp.concatenate([on_map, state.held]).astype(jnp.float32)
+
+    def anywhere(self, key: PRNGKeyArray) -> ExchangeState:
+        state_key, share_key, pick_key, most_key, held_key = jax.random.split(key, 5)
+        state = self.reset(state_key)
+        picked = pick_some(share_key, pick_key, state.objects)
+        most = jax.random.randint(most_key, (self.kinds,), 1, self.goal_side + 1)
+        held = jax.random.randint(held_key, (self.kinds,), 0, most).astype(jnp.int16)
+        return ExchangeState(state.ground, jnp.where(picked, NOWHERE, state.objects).astype(jnp.int16), held)
 
     def shelf(self, state: ExchangeState) -> Float[Array, "rows cells"]:
         return (jnp.arange(self.kinds * self.most) < state.held[:, None]).astype(jnp.float32)

@@ -177,6 +177,14 @@ class Mining(Game[MiningState]):
     def attributes(self, state: MiningState) -> Float[Array, "K"]:
         return jnp.concatenate([state.minerals, state.hammer[None].astype(jnp.float32)])
 
+    def anywhere(self, key: PRNGKeyArray) -> MiningState:
+        state_key, point_key, hammer_key, yield_key = jax.random.split(key, 4)
+        state = self.reset(state_key)
+        point = self._draw_inside(point_key, jnp.array([c + self.outer for c in self.centre]))
+        hammer = jax.random.randint(hammer_key, (), 0, 2).astype(jnp.int16)
+        yields = jax.random.uniform(yield_key, (), minval=self.yield_low, maxval=self.yield_high)
+        return MiningState(state.ground, state.places, point, hammer, yields)
+
     def shelf(self, state: MiningState) -> Float[Array, "rows cells"]:
         """A bar for every mineral, and a place for the hammer."""
         cells = jnp.arange(math.ceil((max(self.centre) + self.outer) / BAR_CELL))

@@ -109,6 +109,14 @@ class Switches(Game[SwitchesState]):
         on_map = count_by_kind(state.objects != NOWHERE, self.kinds)
         return jnp.concatenate([on_map, state.held, state.switch[None]]).astype(jnp.float32)
 
+    def anywhere(self, key: PRNGKeyArray) -> SwitchesState:
+        state_key, share_key, pick_key = jax.random.split(key, 3)
+        state = self.reset(state_key)
+        picked = pick_some(share_key, pick_key, state.objects)
+        objects = jnp.where(picked, NOWHERE, state.objects).astype(jnp.int16)
+        held = count_by_kind(picked, self.kinds)
+        return SwitchesState(state.ground, objects, held, state.switch_place, state.switch)
+
     def shelf(self, state: SwitchesState) -> Float[Array, "rows cells"]:
         return (jnp.arange(self.most) < state.held[:, None]).astype(jnp.float32)
 
@@ -170,6 +178,12 @@ def scatter_objects(key: PRNGKeyArray, places: Places, kinds: int, fewest: int, 
 def count_by_kind(mask: Bool[Array, "objects"], kinds: int) -> Int16[Array, "kinds"]:
     """How many slots of every kind are marked."""
     return jnp.sum(mask.reshape(kinds, -1), axis=1, dtype=jnp.int16)
+
+
+def pick_some(share_key: PRNGKeyArray, pick_key: PRNGKeyArray, objects: Places) -> Bool[Array, "objects"]:
+    """Marks a random share of the objects that are there."""
+    share = jax.random.uniform(share_key)
+    return (objects != NOWHERE) & (jax.random.uniform(pick_key, objects.shape) < share)
 
 
 def pick_deltas(kinds: int, size: int) -> tuple[tuple[str, tuple[float, ...]], ...]:

@@ -44,6 +44,9 @@ class View(Game[Any]):
     def confidence(self, state: Any) -> Float[Array, "K"]:
         return self.game.confidence(state)
 
+    def anywhere(self, key: PRNGKeyArray) -> Any:
+        return self.game.anywhere(key)
+
     def shelf(self, state: Any) -> Float[Array, "rows cells"]:
         return self.game.shelf(state)
 

@@ -70,7 +70,12 @@ class Agent(eqx.Module):
     def uncertain(self) -> bool:
         """Whether some change in 𝓑 is not always the same."""
         grain = jnp.array(self.game.space.grain)
-        return bool(jnp.any((self.memory.spread > grain) & self.memory.used[:, None]))
+        return bool(jnp.any((self.memory.spread > grain) & self.trusted[:, None]))
+
+    @property
+    def trusted(self) -> Bool[Array, "C"]:
+        """The entries of 𝓑 that plans are made of."""
+        return self.memory.trusted(self.settings.rare)
 
     @property
     def seen(self) -> Game[Any]:
@@ -84,7 +89,7 @@ class Agent(eqx.Module):
 
     def known(self, rho: Float[np.ndarray, "K"]) -> Float[np.ndarray, "C"]:
         """One for every entry of 𝓑 in use."""
-        return np.asarray(self.memory.used, float)
+        return np.asarray(self.trusted, float)
 
     def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
         """The change of an entry of 𝓑, the same everywhere: that is what an algebra is for."""
@@ -181,8 +186,8 @@ def price_spread(
     cost = -log_success + planning.time_weight * steps
     # Where nobody ever was, the detector knows nothing.
     visited = (memory.explored_cells + memory.executed_cells)[cell(space, ends)] > 0
-    real = memory.used[:, None] & space.contains(ends) & visited
-    likely = memory.used & (log_success > jnp.log(planning.floor))
+    real = agent.trusted[:, None] & space.contains(ends) & visited
+    likely = agent.trusted & (log_success > jnp.log(planning.floor))
     return ends, real & likely[:, :, None], jnp.where(likely, cost, jnp.inf)
 
 
@@ -199,7 +204,7 @@ def price_edges(
     cost = -log_success + planning.time_weight * steps
     # A value that training never met is not trusted: the detector knows nothing there, and ℕ has no end.
     known = jnp.all(marginals(memory.explored + memory.executed, space, ends) > 0, axis=-1)
-    real = memory.used & space.contains(ends) & known & (log_success > jnp.log(planning.floor))
+    real = agent.trusted & space.contains(ends) & known & (log_success > jnp.log(planning.floor))
     return ends, jnp.where(real, cost, jnp.inf)
 
 

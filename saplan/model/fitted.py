@@ -1,7 +1,7 @@
 """A game whose attributes are read off what is seen, by f̂ in place of f."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -28,10 +28,12 @@ class Perceived(eqx.Module):
 class Fitted(View):
     """The same game, seen through f̂.
 
-    A reading that is unsure, and for a real one that is within a quarter of its resolution, leaves the coordinate as it
-    was perceived before: else every step would look like a change.
+    A real that is read within a quarter of its resolution stays as it was perceived before: else every step would look
+    like a change. Other changes are believed all together, or not at all as long as one of them is unsure: what is
+    not well seen from here may be seen a step later.
     """
 
+    misread: ClassVar[bool] = True
     regressor: Regressor
     sight: str
     digest: str
@@ -56,14 +58,18 @@ class Fitted(View):
         now = self.read(state)
         space = self.game.space
         slack = jnp.array([block.resolution / 4 if isinstance(block, Real) else 0.0 for block in space.blocks])
-        keeps = (jnp.abs(now.rho - before.rho) <= slack) | (now.sure < SURE)
-        return Perceived(state, jnp.where(keeps, before.rho, now.rho), now.sure)
+        differs = jnp.abs(now.rho - before.rho) > slack
+        believed = jnp.all(~differs | (now.sure >= SURE))
+        return Perceived(state, jnp.where(differs & believed, now.rho, before.rho), now.sure)
 
     def reset(self, key: PRNGKeyArray) -> Perceived:
         return self.read(self.game.reset(key))
 
     def step(self, key: PRNGKeyArray, state: Perceived, action: Int[Array, ""]) -> Perceived:
         return self._go_on(state, self.game.step(key, state.state, action))
+
+    def anywhere(self, key: PRNGKeyArray) -> Perceived:
+        return self.read(self.game.anywhere(key))
 
     def tasks(self, key: PRNGKeyArray) -> tuple[Perceived, Goal]:
         state, goal = self.game.tasks(key)

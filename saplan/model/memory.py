@@ -50,6 +50,10 @@ class Memory(eqx.Module):
     def used(self) -> Bool[Array, "C"]:
         return jnp.arange(self.key.shape[0]) < self.size
 
+    def trusted(self, rare: float) -> Bool[Array, "C"]:
+        """Those in use that make up at least this share of all changes seen."""
+        return self.used & (self.seen >= rare * jnp.sum(self.seen))
+
     def index(self, space: Product, delta: Delta) -> Int[Array, "..."]:
         """The entry of every change, -1 where there is none."""
         same = jnp.all(space.snap(delta)[..., None, :] == self.key, axis=-1) & self.used

@@ -19,7 +19,7 @@ def proposal_weights(
     the paper, the least of the marginals. Ends outside the space are never proposed.
     """
     ends = space.compose(rho[:, None, :], memory.delta[None])
-    inside = memory.used & space.contains(ends)
+    inside = memory.trusted(settings.rare) & space.contains(ends)
     logit = detector(space, rho[:, None, :], memory.delta[None]).feasible
     likely = inside & (jax.nn.sigmoid(logit) > settings.threshold)
     if settings.joint:

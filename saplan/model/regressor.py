@@ -18,8 +18,10 @@ from saplan.algebra import Product, Real
 from saplan.errors import InputError
 from saplan.learning.networks import Linear, bag, normalise
 
-SURE = 0.5
+SURE = 0.99
 """Below this confidence a reading is not believed if there is an older one."""
+STRANGE = 8.0
+"""How much a sight never seen makes a reading doubtful at first, in logits; labels may teach otherwise."""
 NEAR = 2
 """Grains that a reading of a real may be off and still count as right."""
 Seen = Array
@@ -174,7 +176,7 @@ class Regressor(eqx.Module):
             outputs=Linear.init(keys[2], hidden, outputs, scale=0.1),
             middle=jnp.zeros(outputs),
             reach=jnp.ones(outputs),
-            doubt=Linear(jnp.zeros((2 + hidden, space.size)), jnp.zeros(space.size)),
+            doubt=Linear(jnp.zeros((2 + hidden, space.size)).at[1].set(STRANGE), jnp.zeros(space.size)),
             space=space,
         )
 

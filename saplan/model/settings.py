@@ -11,6 +11,10 @@ LARGEST = 2**24
 """Of all whole numbers: what is larger is a slip of the keyboard."""
 
 
+MISREADINGS = 0.005
+"""The share of all changes below which one is taken for a misreading, where there are such."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """Numbers of the structured attribute model. `settings_for` gives those of a game, or the paper's variant."""
@@ -65,6 +69,9 @@ class Settings:
     """s_0: share of proposals drawn uniformly from what p_0 leaves."""
     doubt: float = 0.05
     """Share of proposals drawn from all of 𝓑, so that the edge detector's denials stay tested (paper: 0)."""
+    rare: float = 0.0
+    """Transitions that make up a smaller share of all changes seen are neither proposed nor planned with. Where ρ is
+    read off what is seen, such are misreadings."""
     positives: int = 4096
     """Replay of places where a transition was seen to be feasible, per transition."""
     outcomes: int = 2048
@@ -92,7 +99,7 @@ class Settings:
             complaint = _complaint(type(getattr(type(self), name)), value)
             if complaint:
                 raise InputError(f"{_option(name)} must be {complaint}, got {value!r}")
-        for name in ("restart", "trace", "explore_random", "threshold", "uniform", "doubt"):
+        for name in ("restart", "trace", "explore_random", "threshold", "uniform", "doubt", "rare"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{_option(name)} must lie in 0..1, got {getattr(self, name)}")
         for name in ("alpha_surprise", "alpha_rare", "repeat_cost"):
@@ -126,6 +133,8 @@ def _complaint(kind: type, value: Any) -> str:
 def settings_for(game: Game[Any], faithful: bool = False) -> Settings:
     """The defaults for a game: the rewards of exploration are the paper's; `faithful` also undoes what we do better."""
     settings = Settings(alpha_surprise=game.alphas[0], alpha_rare=game.alphas[1], credit_to_game=game.credit == "game")
+    if game.misread:
+        settings = replace(settings, rare=MISREADINGS)
     if faithful:
         settings = replace(
             settings, relabel=False, handover=False, joint=False, restart=1.0, doubt=0.0, repeat_cost=0.0
