@@ -52,7 +52,7 @@ def table() -> str:
         games = ", ".join(sorted({row["game"] for row in repeated["rows"]}))
         chunks = ", ".join(str(row["chunk"]) for row in repeated["rows"])
         lines.append(
-            f"| same seed again, on {repeated['hardware']} (JAX {repeated['versions']['jax']}): all arrays of a learner "
+            f"| same seed again, on {repeated['hardware']} (JAX {repeated['versions']['jax']}): all arrays "
             f"bit by bit those of a run in chunks of 16 | {same} of {len(repeated['rows'])} | {games}, "
             f"{repeated['rows'][0]['updates']} updates in chunks of {chunks}; {repeated['rows'][0]['arrays']} arrays |"
         )

@@ -21,3 +21,11 @@ def test_the_tables_in_the_documents_are_those_of_the_result_files():
     ):
         written = document.read_text(encoding="utf-8").split(source.BEGIN)[1].split(source.END)[0].strip()
         assert written == table, f"{document.name} is stale: run python benchmarks/{command}"
+
+
+def test_the_tables_of_learnt_attributes_are_those_of_the_result_files():
+    attributes = module_of("attributes")
+    text = attributes.DOCUMENT.read_text(encoding="utf-8")
+    for name, table in attributes.TABLES.items():
+        written = text.split(attributes.begin(name))[1].split(attributes.END)[0].strip()
+        assert written == table(), "docs/attributes.md is stale: run python benchmarks/attributes.py write"

@@ -1,5 +1,6 @@
 """A game whose attributes are read off what is seen, by f̂ in place of f."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from saplan.games.scene import Scene
 from saplan.games.sight import Sight
 from saplan.games.view import View
 from saplan.goals import Goal
-from saplan.model.regressor import SURE, Regressor
+from saplan.model.regressor import SURE
 
 
 class Perceived(eqx.Module):
@@ -34,7 +35,8 @@ class Fitted(View):
     """
 
     misread: ClassVar[bool] = True
-    regressor: Regressor
+    regressor: Callable[[Array], tuple[Array, Array]]
+    """f̂: from a batch of sights to ρ̂ and the confidence in every coordinate."""
     sight: str
     digest: str
     """Tells apart what was fitted: the SHA-256 of its file."""

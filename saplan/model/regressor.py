@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from saplan.algebra import Product, Real
 from saplan.errors import InputError
@@ -104,13 +104,13 @@ class DenseBody(eqx.Module):
         straight = Linear(jnp.zeros((width, outputs)), jnp.zeros(outputs))
         return cls(jnp.zeros(width), jnp.ones(width), Linear.init(key, width, hidden), straight)
 
-    def __call__(self, seen: Float[Array, "n width"]) -> Look:
+    def __call__(self, seen: Shaped[Array, "n width"]) -> Look:
         mean, scale = jax.lax.stop_gradient((self.mean, self.scale))
         scaled = (seen.astype(jnp.float32) - mean) / scale
         strange = jnp.sum(jax.nn.relu(jnp.abs(scaled) - 5), axis=1)
         return Look(normalise(self.inputs(scaled)), self.straight(scaled), strange)
 
-    def after(self, seen: Float[Array, "n width"]) -> "DenseBody":
+    def after(self, seen: Shaped[Array, "n width"]) -> "DenseBody":
         """With the scale of the labels."""
         seen = seen.astype(jnp.float32)
         mean, scale = jnp.mean(seen, axis=0), jnp.std(seen, axis=0)
@@ -133,7 +133,7 @@ class PictureBody(eqx.Module):
         second = jax.random.normal(two, (3, 3, hidden, hidden)) * (2 / (9 * hidden)) ** 0.5
         return cls(first, second, jnp.zeros((2, hidden)), jnp.zeros((hidden, outputs)))
 
-    def __call__(self, seen: Float[Array, "n height width channels"]) -> Look:
+    def __call__(self, seen: Shaped[Array, "n height width channels"]) -> Look:
         pixels = seen.astype(jnp.float32) / 128 - 1 if jnp.issubdtype(seen.dtype, jnp.integer) else seen
         places = jax.nn.relu(_convolve(pixels, self.first) + self.bias[0])
         places = jax.nn.relu(_convolve(places, self.second) + self.bias[1])
