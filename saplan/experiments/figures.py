@@ -122,7 +122,9 @@ def mining_support(agent: Agent, folder: Path) -> list[Path]:
         entry = int(agent.memory.index(game.space, jnp.array(delta)))
         learnt = np.exp(np.asarray(edge_outlook(agent, rho, IMPROVED)[0]))[:, entry].reshape(inside.shape)
         shown = np.where(inside, learnt, np.nan)
-        picture = axis.pcolormesh(first, second, shown, vmin=0, vmax=1, cmap="viridis", shading="nearest")
+        picture = axis.pcolormesh(
+            first, second, shown, vmin=0, vmax=1, cmap="viridis", shading="nearest", rasterized=True
+        )
         axis.set_title(name, fontsize=10)
     _draw_plans(agent, axes.flat[len(game.admissible())])
     for axis in axes.flat:

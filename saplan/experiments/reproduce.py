@@ -15,7 +15,7 @@ from saplan.model.settings import Settings
 from saplan.runs.files import replace_file
 from saplan.runs.store import MANIFEST, ORACLE, load_agent, open_agent
 
-QUICK_STEPS = dict.fromkeys(GAMES, 1_000_000)
+QUICK_STEPS = dict.fromkeys(GAMES, 500_000)
 QUICK_SEEDS, SEEDS = 2, 5
 
 
@@ -30,7 +30,7 @@ class Wanted:
     steps: int | None = None
     """Per cell; by default the paper's budget of the game."""
     quick: bool = False
-    """Enough to see the order of the methods: 1 M steps, 2 seeds, 300 tasks."""
+    """Enough to see the order of the methods: half a million steps, 2 seeds, 300 tasks."""
     numbers: tuple[tuple[str, int | float], ...] = ()
     devices: int = 1
 
