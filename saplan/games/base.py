@@ -1,6 +1,7 @@
 """The protocol of a game: a Markov environment (𝓢, 𝓐, P) with a map f from states to attributes."""
 
 import abc
+import dataclasses
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -90,6 +91,10 @@ class Game(abc.ABC, Generic[State]):
     @abc.abstractmethod
     def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
         """The true probability, by the rules, that `delta` can be made at ρ: what the edge detector should say."""
+
+    def described(self) -> dict[str, Any]:
+        """The name and the rules as plain data, by which a run knows its game again."""
+        return {"game": self.name, "rules": dataclasses.asdict(self)}  # type: ignore[call-overload]
 
     @abc.abstractmethod
     def scene(self, state: State) -> Scene:

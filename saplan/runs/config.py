@@ -44,8 +44,7 @@ class RunConfig:
         attributes = {"attributes": self.game.digest} if isinstance(self.game, Fitted) else {}
         return {
             "method": self.method,
-            "game": game.name,
-            "rules": dataclasses.asdict(game),  # type: ignore[call-overload]
+            **game.described(),
             **algebra,
             **attributes,
             "settings": dataclasses.asdict(self.settings),
@@ -56,32 +55,46 @@ class RunConfig:
         }
 
 
-def config_from_json(data: Any, where: Path) -> RunConfig:
+def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> RunConfig:
     """The configuration that plain data describe; `InputError` naming `where` they are from if they describe none.
 
-    Attributes that are not the game's own lie in a file beside it.
+    Attributes that are not the game's own lie in a file beside it. A `world` that is not one of our games has to be
+    given: no file says how to make one.
     """
     try:
-        rules = {name: _frozen(value) for name, value in data["rules"].items()}
-        if "maps" in rules:
-            rules["maps"] = MapRules(**data["rules"]["maps"])
-        if data["game"] not in GAMES:
-            raise InputError(f"unknown game {data['game']!r}")
         numbers = {name: data[name] for name in ("steps", "seed")}
         numbers |= {name: data[name] for name in ("looks", "look_tasks") if name in data}
         for name, value in numbers.items():
             if type(value) is not int or not 0 <= value < 2**40:
                 raise InputError(f"{name} must be a whole number from 0 up, got {value!r}")
+        settings = find_method(str(data["method"])).settings(**data["settings"])
+        if "world" in data:
+            return RunConfig(_given(world, data, where), settings, method=str(data["method"]), **numbers)
+        rules = {name: _frozen(value) for name, value in data["rules"].items()}
+        if "maps" in rules:
+            rules["maps"] = MapRules(**data["rules"]["maps"])
+        if data["game"] not in GAMES:
+            raise InputError(f"unknown game {data['game']!r}")
         game = ablated(make_game(data["game"], **rules), data.get("algebra", FULL))
         return RunConfig(
             game=_fitted(game, where.with_name(ATTRIBUTES), data["attributes"]) if "attributes" in data else game,
-            settings=find_method(str(data["method"])).settings(**data["settings"]),
+            settings=settings,
             method=str(data["method"]),
             **numbers,
         )
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{where} is not a run's configuration: {type(error).__name__}: {reason}") from None
+
+
+def _given(world: Game[Any] | None, data: Any, where: Path) -> Game[Any]:
+    """The world that a person gives for a configuration."""
+    if world is None:
+        raise InputError(f"{where} is of the world {data['game']!r}: load it from Python with that world")
+    described = {name: data[name] for name in ("game", "world")}
+    if json.loads(json.dumps(world.described())) != described:
+        raise InputError(f"{where} is of the world {data['game']!r}, and the one given is another, or has changed")
+    return world
 
 
 def _fitted(game: Game[Any], path: Path, digest: Any) -> Fitted:

@@ -10,7 +10,7 @@ import numpy as np
 from saplan.baselines.methods import METHODS, AnyAgent, find_method
 from saplan.baselines.oracle import Oracle
 from saplan.errors import InputError, unknown_name
-from saplan.games import GAMES
+from saplan.games import GAMES, Game
 from saplan.runs.arrays import fill, from_bytes, to_arrays, to_bytes
 from saplan.runs.config import RunConfig, config_from_json, read_json, write_attributes, write_json
 from saplan.runs.files import make_directory, read_bytes, replace_file
@@ -51,14 +51,17 @@ def save_agent(directory: Path, agent: AnyAgent, config: RunConfig, half: bool =
     write_json(directory / MANIFEST, manifest)
 
 
-def load_agent(directory: Path) -> tuple[AnyAgent, RunConfig]:
-    """The agent of a directory, checked against its manifest; `InputError` if anything is amiss."""
+def load_agent(directory: Path, world: Game[Any] | None = None) -> tuple[AnyAgent, RunConfig]:
+    """The agent of a directory, checked against its manifest; `InputError` if anything is amiss.
+
+    A `world` that is not one of our games has to be given.
+    """
     if not (directory / MANIFEST).is_file():
         raise InputError(f"{directory} holds no trained agent (no {MANIFEST} in it)")
     manifest = read_json(directory / MANIFEST)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{directory / MANIFEST} is not a manifest of the format {FORMAT!r}")
-    config = config_from_json(manifest.get("config"), directory / MANIFEST)
+    config = config_from_json(manifest.get("config"), directory / MANIFEST, world)
     path = directory / ARRAYS
     data = read_bytes(path, LARGEST)
     if hashlib.sha256(data).hexdigest() != manifest.get("sha256"):
@@ -93,9 +96,12 @@ def open_agent(run: str, method: str | None = None) -> tuple[AnyAgent, RunConfig
     return agent, config, read_json(directory / MANIFEST).get("about")
 
 
-def load(run: str | Path) -> AnyAgent:
-    """The trained agent of a run directory, or the one shipped for a game: `load("switches")`."""
-    return load_agent(find_agent(str(run)))[0]
+def load(run: str | Path, world: Game[Any] | None = None) -> AnyAgent:
+    """The trained agent of a run directory, or the one shipped for a game: `load("switches")`.
+
+    A run in a world of your own needs that `world`.
+    """
+    return load_agent(find_agent(str(run)), world)[0]
 
 
 def _outline(config: RunConfig, path: Path) -> AnyAgent:

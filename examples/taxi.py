@@ -1,0 +1,102 @@
+"""Taxi-v4 of Gymnasium: to any place, with the passenger anywhere, after training without any task.
+
+    python examples/taxi.py --steps 400000 --seeds 3 --json results/taxi.json
+
+Prints the share of goals (row, column, where the passenger is) that are reached within 150 steps from random starts,
+and compares the learnt edges with the exact ones of the game's own table.
+"""
+
+import argparse
+import itertools
+import platform
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import saplan
+from saplan.algebra import Categorical, Natural, Product
+from saplan.envs.host import HostWorld, gym_world
+from saplan.experiments.show import Progress
+from saplan.experiments.train import hardware
+from saplan.model.agent import Agent, edge_outlook
+from saplan.model.walk import IMPROVED
+from saplan.runs.config import write_json
+
+PLACES = ("red", "green", "yellow", "blue", "taxi")
+SPACE = Product.of(row=Natural(bins=5), column=Natural(bins=5), passenger=Categorical(PLACES))
+
+
+def attributes(observation: Any, info: dict[str, Any], env: Any) -> tuple[int, int, int]:
+    """Where the taxi is, and where the passenger. The passenger's own wish is not ours."""
+    row, column, passenger, _ = env.decode(observation)
+    return row, column, passenger
+
+
+def taxi() -> HostWorld:
+    """The world: an environment, its attributes, and all goals there are."""
+    goals = [f"row={r} column={c} passenger={p}" for r, c, p in itertools.product(range(5), range(5), PLACES)]
+    return gym_world("Taxi-v4", SPACE, attributes, goals, endless=True)
+
+
+def exact_changes() -> set[tuple[float, ...]]:
+    """Every (ρ, δρ) that some action makes, from the table that the environment plays by."""
+    env: Any = gymnasium.make("Taxi-v4").unwrapped
+    found = set()
+    for state, actions in env.P.items():
+        before = np.array(list(env.decode(state))[:3], np.float32)
+        for ((_, following, _, _),) in actions.values():
+            after = np.array(list(env.decode(following))[:3], np.float32)
+            if np.any(before != after):
+                delta = SPACE.difference(jnp.asarray(after), jnp.asarray(before))
+                found.add((*before.tolist(), *np.asarray(delta).tolist()))
+    return found
+
+
+def edges(agent: Agent) -> tuple[float, float]:
+    """Precision and recall of the learnt edges against the exact ones, over all ρ and all of 𝓑."""
+    exact = exact_changes()
+    rho = jnp.array(list(itertools.product(range(5), range(5), range(len(PLACES)))), jnp.float32)
+    delta = agent.memory.delta[: int(agent.memory.size)]
+    ends = SPACE.compose(rho[:, None], delta[None])
+    inside = np.asarray(SPACE.contains(ends)) & np.all(np.asarray(ends)[..., :2] < 5, axis=-1)
+    log_success, _ = edge_outlook(agent, rho, IMPROVED)
+    learnt = inside & (np.exp(np.asarray(log_success))[:, : len(delta)] > 0.5)
+    true = np.array([[(*r, *d) in exact for d in np.asarray(delta).tolist()] for r in np.asarray(rho).tolist()])
+    hits = (learnt & true).sum()
+    return float(hits / learnt.sum()), float(hits / len(exact))
+
+
+def main() -> None:
+    """Trains, tests, prints and writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=400_000)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--tasks", type=int, default=1000)
+    parser.add_argument("--lanes", type=int, default=64)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    world, rows = taxi(), []
+    settings = saplan.Settings(lanes=options.lanes, minibatches=8)
+
+    def show(progress: Progress) -> None:
+        print(progress.line(), flush=True)
+
+    for seed in range(options.seeds):
+        agent = saplan.train(world, options.steps, seed, settings, looks=0, show=show)
+        walked = saplan.evaluate(agent, options.tasks)
+        precision, recall = edges(agent)
+        rows.append({"seed": seed, "steps": options.steps, "tasks": options.tasks,
+                     "success": float(walked.success.mean()), "precision": precision, "recall": recall})  # fmt: skip
+        print(f"seed {seed}: {rows[-1]['success']:.1%} of goals reached, edges: precision {precision:.3f}, "
+              f"recall {recall:.3f}", flush=True)  # fmt: skip
+    if options.json:
+        versions = {"python": platform.python_version(), "jax": jax.__version__, "gymnasium": gymnasium.__version__}
+        write_json(options.json, {"rows": rows, "hardware": hardware(), "versions": versions})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,272 @@
+"""Gymnasium in: other people's environments, stepped on the host, as games that everything else here can play.
+
+A state holds a ticket, which is the seed of its episode, and a clock. The environment behind it is looked up by the
+ticket; if its own clock is another, the episode is played again up to there. So `step` is a function of its arguments
+like that of any game, however often and in whatever order a compiled program asks, as long as an environment does the
+same again when it is given the same seed and the same actions.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import equinox as eqx
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium import spaces
+from jaxtyping import Array, Bool, Float, Int, Int16, Int32, PRNGKeyArray
+
+from saplan.algebra import Product
+from saplan.algebra.written import space_to_json
+from saplan.errors import InputError
+from saplan.games.base import Game, Words
+from saplan.games.scene import Scene
+from saplan.goals import Goal, parse_goal
+
+Attributes = Callable[[Any, dict[str, Any], Any], Sequence[float]]
+"""(observation, info, unwrapped environment) → ρ."""
+Numbers = Int32[Array, "*lanes"] | Int32[np.ndarray, "*lanes"]
+SPARE = 4
+"""Episodes kept ready to go on, for every one that is asked about at once: those in play, those to come, and those of
+another batch.
+"""
+
+
+class HostState(eqx.Module):
+    """A moment of an episode, as far as a program on a device knows it."""
+
+    ticket: Int32[Array, ""]
+    clock: Int32[Array, ""]
+    seen: Int16[Array, "slots"]
+    rho: Float[Array, "K"]
+    over: Bool[Array, ""]
+
+
+@dataclass
+class Episode:
+    """An environment at work."""
+
+    env: gymnasium.Env[Any, Any]
+    actions: list[int] = field(default_factory=list)
+    last: tuple[np.ndarray, np.ndarray, bool] | None = None
+
+
+class Host:
+    """The environments behind the tickets."""
+
+    def __init__(
+        self, make: Callable[[], gymnasium.Env[Any, Any]], attributes: Attributes, space: Product, endless: bool = False
+    ) -> None:
+        """Makes one environment, to see what it is like."""
+        self.make, self.attributes, self.space, self.endless = make, attributes, space, endless
+        self.live: OrderedDict[int, Episode] = OrderedDict()
+        self.idle: list[gymnasium.Env[Any, Any]] = [make()]
+        self.room = 0
+        env = self.idle[0]
+        if not isinstance(env.action_space, spaces.Discrete):
+            raise InputError(f"actions must be discrete, these are {env.action_space}")
+        self.actions, self.first = int(env.action_space.n), int(env.action_space.start)
+        self.reader = reader_of(env.observation_space)
+
+    def reset(self, tickets: Numbers) -> tuple[np.ndarray, ...]:
+        """The first moments of episodes."""
+        self.room = max(self.room, SPARE * tickets.size)
+        return self._batch(tickets.shape, [self._look(self._begin(ticket)) for ticket in _listed(tickets)])
+
+    def step(
+        self, tickets: Numbers, clocks: Numbers,
+        actions: Numbers,
+    ) -> tuple[np.ndarray, ...]:  # fmt: skip
+        """What follows from these moments."""
+        self.room = max(self.room, SPARE * tickets.size)
+        each = zip(_listed(tickets), _listed(clocks), _listed(actions), strict=True)
+        return self._batch(tickets.shape, [self._advance(*one) for one in each])
+
+    def _batch(self, shape: tuple[int, ...], rows: list[tuple[np.ndarray, np.ndarray, bool]]) -> tuple[np.ndarray, ...]:
+        seen, rho, over = zip(*rows, strict=True)
+        words, numbers = np.array(seen, np.int16), np.array(rho, np.float32)
+        return words.reshape(*shape, -1), numbers.reshape(*shape, -1), np.array(over).reshape(shape)
+
+    def _begin(self, ticket: int) -> Episode:
+        """An episode at its start, in place of whatever went by this ticket."""
+        known = self.live.pop(ticket, None)
+        env = known.env if known else self.idle.pop() if self.idle else self.make()
+        episode = self.live[ticket] = Episode(env)
+        while len(self.live) > self.room:
+            self.idle.append(self.live.popitem(last=False)[1].env)
+        observation, info = env.reset(seed=ticket)
+        episode.last = self._perceive(env, observation, info, False)
+        return episode
+
+    def _advance(self, ticket: int, clock: int, action: int) -> tuple[np.ndarray, np.ndarray, bool]:
+        episode = self.live.get(ticket)
+        if episode is None or len(episode.actions) != clock:
+            past = [] if episode is None else episode.actions[:clock]
+            episode = self._begin(ticket)
+            for before in past:
+                self._play(episode, before)
+        self.live.move_to_end(ticket)
+        self._play(episode, action)
+        return self._look(episode)
+
+    def _play(self, episode: Episode, action: int) -> None:
+        episode.actions.append(action)
+        assert episode.last is not None
+        if not episode.last[2]:
+            observation, _, terminated, truncated, info = episode.env.step(self.first + action)
+            episode.last = self._perceive(
+                episode.env, observation, info, (terminated or truncated) and not self.endless
+            )
+
+    def _perceive(
+        self, env: gymnasium.Env[Any, Any], observation: Any, info: dict[str, Any], over: bool
+    ) -> tuple[np.ndarray, np.ndarray, bool]:
+        rho = np.asarray(self.attributes(observation, info, env.unwrapped), np.float32)
+        if rho.shape != (self.space.size,):
+            raise InputError(f"attributes must be {self.space.size} numbers, got an array of shape {rho.shape}")
+        return self.reader.read(observation), rho, over
+
+    def _look(self, episode: Episode) -> tuple[np.ndarray, np.ndarray, bool]:
+        assert episode.last is not None
+        return episode.last
+
+
+def _listed(batch: Any) -> list[int]:
+    """Plain numbers: to take them out of a JAX array one by one costs more than a step of many an environment."""
+    return np.asarray(batch).reshape(-1).tolist()
+
+
+@dataclass(frozen=True)
+class WordReader:
+    """Observations of whole numbers as words: one word for every place and value."""
+
+    low: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def slots(self) -> int:
+        return len(self.counts)
+
+    @property
+    def vocabulary(self) -> int:
+        return 1 + int(self.counts.sum())
+
+    @cached_property
+    def shift(self) -> np.ndarray:
+        """From a value at every place to its word; 0 is left to those that see nothing."""
+        return 1 + np.cumsum(self.counts) - self.counts - self.low
+
+    def read(self, observation: Any) -> np.ndarray:
+        """The words of an observation."""
+        return np.reshape(observation, -1) + self.shift
+
+
+def reader_of(space: spaces.Space[Any]) -> WordReader:
+    """How to make words of the observations of a space."""
+    if isinstance(space, spaces.Discrete):
+        return WordReader(np.array([int(space.start)]), np.array([int(space.n)]))
+    if isinstance(space, spaces.MultiDiscrete):
+        return WordReader(np.asarray(space.start).reshape(-1), np.asarray(space.nvec).reshape(-1))
+    raise InputError(f"observations of {space} cannot be read yet")
+
+
+@dataclass(frozen=True, eq=False)
+class HostWorld(Game[HostState]):
+    """An environment of Gymnasium as a game."""
+
+    host: Host
+    named: str
+    goals: tuple[str, ...]
+    """Goals of test tasks, drawn evenly."""
+    credit: ClassVar[str] = "attempt"
+    alphas: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.named
+
+    @property
+    def space(self) -> Product:
+        return self.host.space
+
+    @property
+    def actions(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(f"action {k}" for k in range(self.host.actions))
+
+    @property
+    def slots(self) -> int:  # type: ignore[override]
+        return self.host.reader.slots
+
+    @property
+    def vocabulary(self) -> int:  # type: ignore[override]
+        return self.host.reader.vocabulary
+
+    def _shapes(self) -> tuple[jax.ShapeDtypeStruct, ...]:
+        return (
+            jax.ShapeDtypeStruct((self.slots,), jnp.int16),
+            jax.ShapeDtypeStruct((self.space.size,), jnp.float32),
+            jax.ShapeDtypeStruct((), jnp.bool_),
+        )
+
+    def reset(self, key: PRNGKeyArray) -> HostState:
+        ticket = jax.random.randint(key, (), 0, 2**31 - 1)
+        seen = jax.pure_callback(self.host.reset, self._shapes(), ticket, vmap_method="broadcast_all")
+        return HostState(ticket, jnp.int32(0), *seen)
+
+    def step(self, key: PRNGKeyArray, state: HostState, action: Int[Array, ""]) -> HostState:
+        asked = state.ticket, state.clock, action.astype(jnp.int32)
+        seen = jax.pure_callback(self.host.step, self._shapes(), *asked, vmap_method="broadcast_all")
+        return HostState(state.ticket, state.clock + 1, *seen)
+
+    def observe(self, state: HostState) -> Words:
+        return state.seen
+
+    def attributes(self, state: HostState) -> Float[Array, "K"]:
+        return state.rho
+
+    def over(self, state: HostState) -> Bool[Array, ""]:
+        return state.over
+
+    def tasks(self, key: PRNGKeyArray) -> tuple[HostState, Goal]:
+        state_key, goal_key = jax.random.split(key)
+        goals = [parse_goal(self.space, text) for text in self.goals]
+        low, high = (jnp.stack([jnp.asarray(getattr(goal, side)) for goal in goals]) for side in ("low", "high"))
+        chosen = jax.random.randint(goal_key, (), 0, len(goals))
+        return self.reset(state_key), Goal(low[chosen], high[chosen])
+
+    def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        """Nobody has said."""
+        return ()
+
+    def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
+        """Nobody has said; what was seen to be possible somewhere may be possible here."""
+        return jnp.ones(())
+
+    def described(self) -> dict[str, Any]:
+        return {"game": self.name, "world": {"space": space_to_json(self.space), "actions": self.host.actions,
+                                             "slots": self.slots, "vocabulary": self.vocabulary}}  # fmt: skip
+
+    def scene(self, state: HostState) -> Scene:
+        raise InputError(f"{self.name} has no pictures of its own")
+
+
+def gym_world(
+    make: Callable[[], gymnasium.Env[Any, Any]] | str,
+    space: Product,
+    attributes: Attributes,
+    goals: Sequence[str],
+    endless: bool = False,
+) -> HostWorld:
+    """An environment, by name or made by a function, with named attributes and goals to be tested on.
+
+    `endless` says that it can go on after its own task is done or its time is up: that task is not ours.
+    """
+    maker = (lambda: gymnasium.make(make)) if isinstance(make, str) else make
+    name = make if isinstance(make, str) else getattr(make, "__name__", "world")
+    for goal in goals:
+        parse_goal(space, goal)
+    return HostWorld(Host(maker, attributes, space, endless), name, tuple(goals))

@@ -1,0 +1,126 @@
+"""Gymnasium in: episodes on the host as pure functions, and Taxi from training to files."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import saplan
+from saplan.algebra import Integer, Natural, Product
+from saplan.envs.host import HostWorld, gym_world, reader_of
+from saplan.errors import InputError
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "taxi.py"
+
+
+class Counter(gymnasium.Env[Any, Any]):
+    """Counts up or down, with luck that its seed decides; ends at 5."""
+
+    observation_space = spaces.MultiDiscrete([9, 2], start=[-1, 3])
+    action_space = spaces.Discrete(2, start=7)
+    resets = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        Counter.resets += 1
+        self.count, self.lucky = 0, int(self.np_random.integers(2))
+        return self._seen(), {}
+
+    def _seen(self) -> np.ndarray:
+        return np.array([self.count, 3 + self.lucky])
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        assert action in (7, 8), "actions must be those of the environment"
+        assert self.count < 5, "an episode that is over must be left alone"
+        lucky = self.np_random.random() < 0.5
+        self.count = max(self.count + (1 + lucky if action == 7 else -1), -1)
+        return self._seen(), 0.0, self.count >= 5, False, {}
+
+
+def counted(observation: Any, info: dict[str, Any], env: Any) -> tuple[int, int]:
+    return env.count, env.lucky
+
+
+def world_of(**more: Any) -> HostWorld:
+    return gym_world(Counter, Product.of(count=Integer(), lucky=Natural()), counted, ["count=3"], **more)
+
+
+def test_words() -> None:
+    reader = reader_of(Counter.observation_space)
+    assert (reader.slots, reader.vocabulary) == (2, 12)
+    assert reader.read(np.array([-1, 3])).tolist() == [1, 10]
+    assert reader.read(np.array([7, 4])).tolist() == [9, 11]
+    assert reader_of(spaces.Discrete(500)).read(17).tolist() == [18]
+
+
+def test_a_state_can_be_gone_on_from_however_often() -> None:
+    world = world_of()
+    step = jax.jit(jax.vmap(world.step, in_axes=(None, 0, 0)))
+    start = jax.jit(jax.vmap(world.reset))(jax.random.split(jax.random.key(0), 6))
+    key, up, down = jax.random.key(1), jnp.zeros(6, int), jnp.ones(6, int)
+    one = step(key, start, up)
+    two = step(key, one, down)
+    assert jax.tree.all(jax.tree.map(lambda a, b: bool(jnp.all(a == b)), two, step(key, one, down)))
+    other = step(key, one, up)
+    again = step(key, step(key, start, up), down)
+    assert jax.tree.all(jax.tree.map(lambda a, b: bool(jnp.all(a == b)), two, again))
+    assert np.array_equal(np.asarray(other.rho)[:, 0] > np.asarray(two.rho)[:, 0], np.ones(6, bool))
+    assert len(set(np.asarray(one.rho)[:, 0].tolist())) == 2, "the seed decides"
+
+
+def test_an_episode_that_is_over_stays_as_it_is() -> None:
+    world = world_of()
+    state = world.reset(jax.random.key(2))
+    for _ in range(8):
+        state = world.step(jax.random.key(0), state, jnp.int32(0))
+    assert bool(state.over)
+    assert float(state.rho[0]) >= 5
+    assert not bool(world_of(endless=True).reset(jax.random.key(2)).over)
+
+
+def test_environments_are_used_again() -> None:
+    world = world_of()
+    reset = jax.jit(jax.vmap(world.reset))
+    for k in range(20):
+        reset(jax.random.split(jax.random.key(k), 5))
+    assert len(world.host.live) + len(world.host.idle) <= 4 * 5 + 1
+
+
+def test_what_cannot_be_a_world() -> None:
+    with pytest.raises(InputError, match="actions must be discrete"):
+        gym_world("Pendulum-v1", Product.of(x=Natural()), counted, [])
+    with pytest.raises(InputError, match="cannot be read yet"):
+        gym_world("CartPole-v1", Product.of(x=Natural()), counted, [])
+    with pytest.raises(InputError, match="unknown attribute"):
+        gym_world(Counter, Product.of(x=Natural()), counted, ["y=1"])
+
+
+def example() -> Any:
+    spec = importlib.util.spec_from_file_location("taxi_example", EXAMPLE)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    assert spec.loader is not None
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_taxi(tmp_path: Path) -> None:
+    taxi = example()
+    world, settings = taxi.taxi(), saplan.Settings(lanes=64, minibatches=8)
+    agent = saplan.train(world, 120_000, 0, settings, tmp_path / "run", looks=0)
+    assert int(agent.memory.size) == 12, "four moves, four stands to pick up from and to drop at"
+    assert saplan.evaluate(agent, 100).success.mean() > 0.9
+    precision, recall = taxi.edges(agent)
+    assert min(precision, recall) > 0.85
+    with pytest.raises(InputError, match="is of the world 'Taxi-v4'"):
+        saplan.load(tmp_path / "run")
+    with pytest.raises(InputError, match="the one given is another"):
+        saplan.load(tmp_path / "run", world_of())
+    back = saplan.load(tmp_path / "run", world)
+    assert np.array_equal(back.memory.delta, agent.memory.delta)

@@ -1,0 +1,3 @@
+from model.conftest import quick_compilation
+
+__all__ = ["quick_compilation"]
