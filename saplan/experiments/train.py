@@ -16,10 +16,10 @@ from saplan.baselines.methods import AnyAgent, find_method
 from saplan.errors import InputError, NotFiniteError, StoppedError
 from saplan.experiments.loop import Loop
 from saplan.experiments.show import Progress, together
-from saplan.games import Game, make_game
+from saplan.games import GAMES, Game, make_game
 from saplan.model.settings import Settings
 from saplan.runs.checkpoint import Checkpoint
-from saplan.runs.config import RunConfig
+from saplan.runs.config import ATTRIBUTES, RunConfig
 from saplan.runs.directory import CONFIG, RunDirectory, begin_run, read_config, reopen_run
 from saplan.runs.store import save_agent
 
@@ -248,6 +248,10 @@ def complain(text: str) -> None:
 def command(config: RunConfig) -> str:
     """The command line that trains this again (rules other than the defaults are in the manifest)."""
     words = [f"saplan train {config.game.name} --steps {config.steps} --seed {config.seed}"]
+    if config.game.name not in GAMES:
+        words = [f"saplan.train(WORLD, {config.steps}, {config.seed}), where WORLD is {config.game.name}, and settings"]
+    if config.game.misread:
+        words.append(f"--attributes fitted:{ATTRIBUTES}")
     if config.method != "structured":
         words.append(f"--method {config.method}")
     usual, settings = (find_method(config.method).settings_for(config.game, paper) for paper in (False, True))
