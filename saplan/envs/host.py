@@ -71,16 +71,16 @@ class Host:
             raise InputError(f"actions must be discrete, these are {env.action_space}")
         self.actions, self.first = int(env.action_space.n), int(env.action_space.start)
         self.reader = reader_of(env.observation_space)
+        _, rho, _ = self._perceive(env, *env.reset(seed=0), False)
+        if not bool(space.contains(jnp.asarray(rho))):
+            raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
 
     def reset(self, tickets: Numbers) -> tuple[np.ndarray, ...]:
         """The first moments of episodes."""
         self.room = max(self.room, SPARE * tickets.size)
         return self._batch(tickets.shape, [self._look(self._begin(ticket)) for ticket in _listed(tickets)])
 
-    def step(
-        self, tickets: Numbers, clocks: Numbers,
-        actions: Numbers,
-    ) -> tuple[np.ndarray, ...]:  # fmt: skip
+    def step(self, tickets: Numbers, clocks: Numbers, actions: Numbers) -> tuple[np.ndarray, ...]:
         """What follows from these moments."""
         self.room = max(self.room, SPARE * tickets.size)
         each = zip(_listed(tickets), _listed(clocks), _listed(actions), strict=True)

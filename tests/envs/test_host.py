@@ -99,6 +99,10 @@ def test_what_cannot_be_a_world() -> None:
         gym_world("CartPole-v1", Product.of(x=Natural()), counted, [])
     with pytest.raises(InputError, match="unknown attribute"):
         gym_world(Counter, Product.of(x=Natural()), counted, ["y=1"])
+    with pytest.raises(InputError, match="attributes must be 1 numbers"):
+        gym_world(Counter, Product.of(x=Natural()), counted, [])
+    with pytest.raises(InputError, match="lie outside"):
+        gym_world(Counter, Product.of(x=Natural(), y=Natural()), lambda *_: (0, -1), [])
 
 
 def example() -> Any:
