@@ -20,8 +20,8 @@ from saplan.games.grid import EDGE_WORDS, OFFSETS, PITCH, SIDE
 
 SHADES = 16
 """How many fills of a place on the shelf the words tell apart."""
-FLOOR, WALL, SHELF = 40, 110, 230
-"""Grey values of a picture."""
+FLOOR, WALL, SHELF = 40, 110, 160
+"""How bright the floor, walls, and things on the shelf are in a picture."""
 SIGHTS = ("words", "picture")
 
 
@@ -63,7 +63,7 @@ class Sight:
         """One pixel a cell, the agent in the middle; below, the shelf."""
         ground, shelf = self._map(self.game.observe(state).astype(jnp.int32)), self.game.shelf(state)
         width = max(PITCH, shelf.shape[1])
-        fills = jnp.repeat((shelf * SHELF)[:, :, None], 3, axis=2)
+        fills = shelf[:, :, None] * jnp.array(_hues(len(shelf), SHELF))[:, None]
         parts = [ground, jnp.zeros((1, PITCH, 3)), fills]
         return jnp.concatenate([_widened(part, width) for part in parts]).astype(jnp.uint8)
 
@@ -85,5 +85,10 @@ def _widened(part: Array, width: int) -> Array:
 
 def _colours(kinds: int) -> np.ndarray:
     """Grey for walls, then one hue per kind of item."""
-    hues = [colorsys.hsv_to_rgb(k / max(kinds, 1), 0.9, 1.0) for k in range(kinds)]
-    return np.array([(WALL,) * 3, *(tuple(255 * c for c in hue) for hue in hues)], np.float32)
+    return np.concatenate([np.full((1, 3), WALL, np.float32), _hues(kinds, 255)])
+
+
+def _hues(count: int, bright: int) -> np.ndarray:
+    """Colours all around the circle."""
+    colours = [colorsys.hsv_to_rgb(k / count, 0.9, bright) for k in range(count)]
+    return np.array(colours, np.float32).reshape(count, 3)
