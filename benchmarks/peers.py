@@ -48,6 +48,8 @@ class PpoRules:
     """Weight of the critic's loss."""
     norm: float = 0.5
     """Largest norm of a gradient."""
+    scale: float = 12.0
+    """What observations are divided by; codes of tiles and colours lie in 0..12."""
 
 
 class Batch(NamedTuple):
@@ -133,10 +135,11 @@ def init_params(rules: PpoRules, key: PRNGKeyArray, inputs: int, actions: int) -
     return params if rules.shared else params | {"critic": trunk()}
 
 
-def act_and_judge(params: Params, observation: Array) -> tuple[Float[Array, "n actions"], Float[Array, "n"]]:
+def act_and_judge(
+    rules: PpoRules, params: Params, observation: Array
+) -> tuple[Float[Array, "n actions"], Float[Array, "n"]]:
     """Log-probabilities of the actions, and the value, for a batch of raw observations."""
-    # Codes of tiles and colours lie in 0..12.
-    flat = observation.reshape(observation.shape[0], -1).astype(jnp.float32) / 12
+    flat = observation.reshape(observation.shape[0], -1).astype(jnp.float32) / rules.scale
     hidden = run_trunk(params["actor"], flat)
     judged = run_trunk(params["critic"], flat) if "critic" in params else hidden
     (act_weights, act_bias), (judge_weights, judge_bias) = params["heads"]
@@ -157,14 +160,14 @@ def roll_out(
 
     def advance(timestep: Any, key: PRNGKeyArray) -> tuple[Any, tuple[Any, ...]]:
         seen = timestep.observation
-        log_probs, value = act_and_judge(params, seen)
+        log_probs, value = act_and_judge(rules, params, seen)
         action = jax.random.categorical(key, log_probs)
         timestep = step(timestep, action)
         return timestep, (seen, action, picked(log_probs, action), value, timestep.reward, timestep.last())
 
     timestep, record = jax.lax.scan(advance, timestep, jax.random.split(key, rules.steps))
     seen, action, log_prob, value, reward, ended = record
-    last_value = act_and_judge(params, timestep.observation)[1]
+    last_value = act_and_judge(rules, params, timestep.observation)[1]
     advantage = advantages(rules, reward, ended, value, last_value)
     return timestep, Batch(seen, action, log_prob, value, advantage), jnp.sum(reward) / jnp.maximum(jnp.sum(ended), 1)
 
@@ -222,7 +225,7 @@ def learn(
 
 def ppo_loss(params: Params, rules: PpoRules, batch: Batch) -> Array:
     """The clipped objective with its value loss and entropy bonus (Schulman et al., 2017, eq. 9)."""
-    log_probs, value = act_and_judge(params, batch.observation)
+    log_probs, value = act_and_judge(rules, params, batch.observation)
     ratio = jnp.exp(picked(log_probs, batch.action) - batch.log_prob)
     advantage = (batch.advantage - jnp.mean(batch.advantage)) / (jnp.std(batch.advantage) + 1e-8)
     gain = jnp.minimum(ratio * advantage, jnp.clip(ratio, 1 - rules.clip, 1 + rules.clip) * advantage)

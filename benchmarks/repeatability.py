@@ -46,18 +46,17 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=64)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows = []
+    told: dict[str, Any] = {"rows": [], "hardware": hardware()}
+    told["versions"] = {"python": platform.python_version(), "jax": jax.__version__}
     for game in options.games:
-        usual, *others = (trained(game, options.updates, chunk) for chunk in CHUNKS)
-        for chunk, other in zip(CHUNKS[1:], others, strict=True):
-            compared = compare(usual, other)
-            rows.append({"game": game, "updates": options.updates, "chunk": chunk, **compared})
-            print(
-                f"{game}: chunks of {CHUNKS[0]} and {chunk}: {compared['differ']} of {compared['arrays']} arrays differ"
-            )
-    versions = {"python": platform.python_version(), "jax": jax.__version__}
-    if options.json:
-        write_json(options.json, {"rows": rows, "hardware": hardware(), "versions": versions})
+        usual = trained(game, options.updates, CHUNKS[0])
+        for chunk in CHUNKS[1:]:
+            compared = compare(usual, trained(game, options.updates, chunk))
+            told["rows"].append({"game": game, "updates": options.updates, "chunk": chunk, **compared})
+            differ, arrays = compared["differ"], compared["arrays"]
+            print(f"{game}: chunks of {CHUNKS[0]} and {chunk}: {differ} of {arrays} arrays differ", flush=True)
+            if options.json:
+                write_json(options.json, told)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,8 @@ def parse_goal(space: Product, text: str) -> Goal:
             raise InputError(f"goal {token!r}: write conditions as name=2, name=5.2±0.5, name>=3, name<=3 or name=*")
         name, sign = match["name"], {"≥": ">=", "≤": "<="}.get(match["sign"], match["sign"])
         k = space.index(name)
+        if space.blocks[k].exogenous:
+            raise InputError(f"goal: {name!r} changes by itself; nobody can plan for it")
         signs = asked.setdefault(name, set())
         # One attribute may have both a lower and an upper bound, and nothing else twice.
         if signs and (sign in signs or "=" in (sign, *signs)):

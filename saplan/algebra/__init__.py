@@ -3,9 +3,10 @@
 from saplan.algebra.base import Block
 from saplan.algebra.categorical import Categorical
 from saplan.algebra.cyclic import Cyclic
+from saplan.algebra.exogenous import Exogenous
 from saplan.algebra.integer import Integer
 from saplan.algebra.natural import Natural
 from saplan.algebra.product import Delta, Product, Rho
 from saplan.algebra.real import Real
 
-__all__ = ["Block", "Categorical", "Cyclic", "Delta", "Integer", "Natural", "Product", "Real", "Rho"]
+__all__ = ["Block", "Categorical", "Cyclic", "Delta", "Exogenous", "Integer", "Natural", "Product", "Real", "Rho"]

@@ -47,6 +47,9 @@ class Block(abc.ABC):
     tolerance: float = 0.0
     """How far from a wished value still counts as that value, unless a goal says otherwise."""
 
+    exogenous: bool = False
+    """Whether it changes by itself: then it is seen, but no part of changes, plans and goals."""
+
     @abc.abstractmethod
     def compose(self, a: Values, d: Values) -> Values:
         """The element reached from `a` by the change `d`. It may lie outside the space: ask `contains`."""

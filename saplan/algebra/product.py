@@ -113,6 +113,15 @@ class Product:
         """Whether two changes count as the same one."""
         return jnp.all(self.snap(d) == self.snap(e), axis=-1)
 
+    @cached_property
+    def exogenous(self) -> Bool[np.ndarray, "K"]:
+        """The coordinates that change by themselves."""
+        return np.array([block.exogenous for block in self.blocks])
+
+    def changed(self, a: Rho, b: Rho) -> Bool[Array, "..."]:
+        """Whether anything differs that does not change by itself."""
+        return jnp.any((a != b) & ~self.exogenous, axis=-1)
+
     def bin(self, a: Rho) -> Int[Array, "... K"]:
         """The cell of every coordinate for marginal counts."""
         return self._elementwise(lambda block, x: block.bin(x), a)

@@ -201,7 +201,7 @@ def lessons(game: Game[Any], settings: CurriculumSettings, policy: Policy, steps
     by_step = lambda x: jnp.moveaxis(x.reshape(x.shape[0], -1, *x.shape[3:]), 0, 1)  # noqa: E731
     nothing = jnp.zeros(steps.action.size)
     return Lessons(
-        flat(steps.words), flat(steps.rho), flat(steps.action), by_step(wishes), by_step(execution), by_step(weight),
+        flat(steps.sight), flat(steps.rho), flat(steps.action), by_step(wishes), by_step(execution), by_step(weight),
         nothing, nothing > 0,
     )  # fmt: skip
 

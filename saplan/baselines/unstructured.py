@@ -210,7 +210,7 @@ def lessons(
         explored &= steps.explores
     by_step = lambda x: jnp.moveaxis(x.reshape(x.shape[0], -1, *x.shape[3:]), 0, 1)  # noqa: E731
     taught = Lessons(
-        flat(steps.words), flat(steps.rho), flat(steps.action), by_step(wishes), by_step(execution), by_step(weight),
+        flat(steps.sight), flat(steps.rho), flat(steps.action), by_step(wishes), by_step(execution), by_step(weight),
         flat(rollout.exploration(reward)), flat(explored),
     )  # fmt: skip
     return taught, columns

@@ -14,6 +14,7 @@ from saplan.cli.attributes import fit_attributes, label
 from saplan.cli.games import games, play
 from saplan.cli.reproducing import reproduce
 from saplan.cli.training import demo, train
+from saplan.cli.worlds import check
 from saplan.errors import InputError, NotFiniteError, StoppedError, unknown_name
 
 COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
@@ -22,6 +23,7 @@ COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
     "train": ("train an agent on a game, without any task", train),
     "label": ("pairs of what is seen in a game and its attributes, to learn from", label),
     "fit-attributes": ("learn to read attributes off what is seen, from labelled pairs", fit_attributes),
+    "check": ("find what would go wrong with a world of your own", check),
     "evaluate": ("success of a trained agent on fixed tasks", evaluate),
     "plan": ("plan a path of attributes to a goal, and walk it", plan),
     "reproduce": ("the paper's table and figures, with intervals", reproduce),

@@ -1,11 +1,10 @@
 """`saplan label` and `saplan fit-attributes`."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from saplan.cli.options import check_number, read, take_game
+from saplan.cli.options import check_number, read, take_first, take_game
 from saplan.errors import InputError
 
 Rules = TypeVar("Rules")
@@ -14,7 +13,7 @@ Numbers = TypeVar("Numbers")
 
 @dataclass(frozen=True)
 class Label(Generic[Rules]):
-    """Play a game at random and write down pairs of what is seen and the attributes, to learn from."""
+    """Write down pairs of what is seen in states from all over a game and their attributes, to learn from."""
 
     game: Rules
     pairs: int = 100_000
@@ -32,6 +31,7 @@ def label(arguments: list[str]) -> None:
     name, rest = take_game("label", arguments)
 
     from saplan.experiments.label import draw_labels
+    from saplan.experiments.show import Counter
     from saplan.games import GAMES
     from saplan.games.sight import Sight
     from saplan.runs.attributes import game_labels, write_labels
@@ -66,14 +66,11 @@ class FitAttributes(Generic[Numbers]):
 
 def fit_attributes(arguments: list[str]) -> None:
     """`saplan fit-attributes FILE`."""
-    if arguments and arguments[0] not in ("-h", "--help") and not arguments[0].startswith("-"):
-        file, rest = Path(arguments[0]), arguments[1:]
-    elif arguments and arguments[0] in ("-h", "--help"):
-        file, rest = Path(), arguments
-    else:
-        raise InputError("name a file of labels first, as in `saplan fit-attributes labels/switches.safetensors`")
+    name, rest = take_first("a file of labels", "fit-attributes labels/switches.safetensors", arguments)
+    file = Path(name)
 
     from saplan.experiments.fit import fit_labels
+    from saplan.experiments.show import Counter
     from saplan.model.regressor import RegressorSettings
     from saplan.runs.attributes import read_labels, write_fitted
 
@@ -98,28 +95,3 @@ def fit_attributes(arguments: list[str]) -> None:
         print(f"confidence is off by {told['calibration_error']:.3f} on average")
     game = labels.game or "GAME"
     print(f"the attributes are in {out}: try `saplan train {game} --attributes fitted:{out}`")
-
-
-class Counter:
-    """Shows how far something is: in place on a terminal, a line every few seconds elsewhere."""
-
-    def __init__(self, what: str, total: int) -> None:
-        """Nothing done yet."""
-        import time
-
-        self.what, self.total, self.clock = what, total, time.monotonic
-        self.said = self.clock()
-
-    def __call__(self, done: int, loss: float | None = None) -> None:
-        """Some more is done."""
-        if self.clock() - self.said > (0.1 if sys.stderr.isatty() else 5.0):
-            self.said = self.clock()
-            text = f"{done}/{self.total} {self.what}" + ("" if loss is None else f"  loss {loss:.4f}")
-            print(
-                f"\r{text}  " if sys.stderr.isatty() else text, end="" if sys.stderr.isatty() else "\n", file=sys.stderr
-            )
-
-    def close(self) -> None:
-        """Clears the line."""
-        if sys.stderr.isatty():
-            print("\r" + " " * 60 + "\r", end="", file=sys.stderr)

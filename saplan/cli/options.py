@@ -39,10 +39,15 @@ def value_of(option: str, arguments: list[str], default: str) -> str:
 
 def take_run(command: str, arguments: list[str]) -> tuple[str, list[str]]:
     """Splits off the run, the first argument of a command."""
+    return take_first("a run directory or a game", f"{command} switches", arguments)
+
+
+def take_first(what: str, example: str, arguments: list[str]) -> tuple[str, list[str]]:
+    """Splits off the first argument of a command, which must be there unless help is wanted."""
     if arguments and arguments[0] in ("-h", "--help"):
         return "", arguments
     if not arguments or arguments[0].startswith("-"):
-        raise InputError(f"name a run directory or a game first, as in `saplan {command} switches`")
+        raise InputError(f"name {what} first, as in `saplan {example}`")
     return arguments[0], arguments[1:]
 
 

@@ -6,10 +6,10 @@ like that of any game, however often and in whatever order a compiled program as
 same again when it is given the same seed and the same actions.
 """
 
+import functools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -18,12 +18,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Array, Bool, Float, Int, Int16, Int32, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.algebra.written import space_to_json
+from saplan.envs.pool import Pool
+from saplan.envs.readers import Reader, reader_of
 from saplan.errors import InputError
-from saplan.games.base import Game, Words
+from saplan.games.base import Game, Seen, goal_among
 from saplan.games.scene import Scene
 from saplan.goals import Goal, parse_goal
 
@@ -41,7 +43,7 @@ class HostState(eqx.Module):
 
     ticket: Int32[Array, ""]
     clock: Int32[Array, ""]
-    seen: Int16[Array, "slots"]
+    seen: Seen
     rho: Float[Array, "K"]
     over: Bool[Array, ""]
 
@@ -70,7 +72,7 @@ class Host:
         if not isinstance(env.action_space, spaces.Discrete):
             raise InputError(f"actions must be discrete, these are {env.action_space}")
         self.actions, self.first = int(env.action_space.n), int(env.action_space.start)
-        self.reader = reader_of(env.observation_space)
+        self.reader: Reader = reader_of(env.observation_space)
         _, rho, _ = self._perceive(env, *env.reset(seed=0), False)
         if not bool(space.contains(jnp.asarray(rho))):
             raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
@@ -88,8 +90,8 @@ class Host:
 
     def _batch(self, shape: tuple[int, ...], rows: list[tuple[np.ndarray, np.ndarray, bool]]) -> tuple[np.ndarray, ...]:
         seen, rho, over = zip(*rows, strict=True)
-        words, numbers = np.array(seen, np.int16), np.array(rho, np.float32)
-        return words.reshape(*shape, -1), numbers.reshape(*shape, -1), np.array(over).reshape(shape)
+        sights, numbers = np.array(seen, self.reader.dtype), np.array(rho, np.float32)
+        return sights.reshape(*shape, -1), numbers.reshape(*shape, -1), np.array(over).reshape(shape)
 
     def _begin(self, ticket: int) -> Episode:
         """An episode at its start, in place of whatever went by this ticket."""
@@ -102,7 +104,20 @@ class Host:
         episode.last = self._perceive(env, observation, info, False)
         return episode
 
+    def picture(self, ticket: int, clock: int) -> np.ndarray:
+        """The environment's own picture of a moment."""
+        picture = self._at(ticket, clock).env.render()
+        if not isinstance(picture, np.ndarray):
+            raise InputError("the environment draws no pictures: make it with render_mode='rgb_array'")
+        return picture
+
     def _advance(self, ticket: int, clock: int, action: int) -> tuple[np.ndarray, np.ndarray, bool]:
+        episode = self._at(ticket, clock)
+        self._play(episode, action)
+        return self._look(episode)
+
+    def _at(self, ticket: int, clock: int) -> Episode:
+        """An episode at this moment: as it stands, or played again."""
         episode = self.live.get(ticket)
         if episode is None or len(episode.actions) != clock:
             past = [] if episode is None else episode.actions[:clock]
@@ -110,8 +125,7 @@ class Host:
             for before in past:
                 self._play(episode, before)
         self.live.move_to_end(ticket)
-        self._play(episode, action)
-        return self._look(episode)
+        return episode
 
     def _play(self, episode: Episode, action: int) -> None:
         episode.actions.append(action)
@@ -140,45 +154,14 @@ def _listed(batch: Any) -> list[int]:
     return np.asarray(batch).reshape(-1).tolist()
 
 
-@dataclass(frozen=True)
-class WordReader:
-    """Observations of whole numbers as words: one word for every place and value."""
-
-    low: np.ndarray
-    counts: np.ndarray
-
-    @property
-    def slots(self) -> int:
-        return len(self.counts)
-
-    @property
-    def vocabulary(self) -> int:
-        return 1 + int(self.counts.sum())
-
-    @cached_property
-    def shift(self) -> np.ndarray:
-        """From a value at every place to its word; 0 is left to those that see nothing."""
-        return 1 + np.cumsum(self.counts) - self.counts - self.low
-
-    def read(self, observation: Any) -> np.ndarray:
-        """The words of an observation."""
-        return np.reshape(observation, -1) + self.shift
-
-
-def reader_of(space: spaces.Space[Any]) -> WordReader:
-    """How to make words of the observations of a space."""
-    if isinstance(space, spaces.Discrete):
-        return WordReader(np.array([int(space.start)]), np.array([int(space.n)]))
-    if isinstance(space, spaces.MultiDiscrete):
-        return WordReader(np.asarray(space.start).reshape(-1), np.asarray(space.nvec).reshape(-1))
-    raise InputError(f"observations of {space} cannot be read yet")
-
-
 @dataclass(frozen=True, eq=False)
 class HostWorld(Game[HostState]):
     """An environment of Gymnasium as a game."""
 
     host: Host
+    """One of all environments, or with a pool of those that only people look at."""
+    workers: "Host | Pool"
+    """What plays: the host itself, or processes that each have one."""
     named: str
     goals: tuple[str, ...]
     """Goals of test tasks, drawn evenly."""
@@ -205,24 +188,28 @@ class HostWorld(Game[HostState]):
     def vocabulary(self) -> int:  # type: ignore[override]
         return self.host.reader.vocabulary
 
+    @property
+    def picture(self) -> tuple[int, int, int] | None:  # type: ignore[override]
+        return self.host.reader.picture
+
     def _shapes(self) -> tuple[jax.ShapeDtypeStruct, ...]:
         return (
-            jax.ShapeDtypeStruct((self.slots,), jnp.int16),
+            jax.ShapeDtypeStruct((self.slots,), self.host.reader.dtype),
             jax.ShapeDtypeStruct((self.space.size,), jnp.float32),
             jax.ShapeDtypeStruct((), jnp.bool_),
         )
 
     def reset(self, key: PRNGKeyArray) -> HostState:
         ticket = jax.random.randint(key, (), 0, 2**31 - 1)
-        seen = jax.pure_callback(self.host.reset, self._shapes(), ticket, vmap_method="broadcast_all")
+        seen = jax.pure_callback(self.workers.reset, self._shapes(), ticket, vmap_method="broadcast_all")
         return HostState(ticket, jnp.int32(0), *seen)
 
     def step(self, key: PRNGKeyArray, state: HostState, action: Int[Array, ""]) -> HostState:
         asked = state.ticket, state.clock, action.astype(jnp.int32)
-        seen = jax.pure_callback(self.host.step, self._shapes(), *asked, vmap_method="broadcast_all")
+        seen = jax.pure_callback(self.workers.step, self._shapes(), *asked, vmap_method="broadcast_all")
         return HostState(state.ticket, state.clock + 1, *seen)
 
-    def observe(self, state: HostState) -> Words:
+    def observe(self, state: HostState) -> Seen:
         return state.seen
 
     def attributes(self, state: HostState) -> Float[Array, "K"]:
@@ -233,10 +220,7 @@ class HostWorld(Game[HostState]):
 
     def tasks(self, key: PRNGKeyArray) -> tuple[HostState, Goal]:
         state_key, goal_key = jax.random.split(key)
-        goals = [parse_goal(self.space, text) for text in self.goals]
-        low, high = (jnp.stack([jnp.asarray(getattr(goal, side)) for goal in goals]) for side in ("low", "high"))
-        chosen = jax.random.randint(goal_key, (), 0, len(goals))
-        return self.reset(state_key), Goal(low[chosen], high[chosen])
+        return self.reset(state_key), goal_among(goal_key, self.space, self.goals)
 
     def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
         """Nobody has said."""
@@ -247,11 +231,16 @@ class HostWorld(Game[HostState]):
         return jnp.ones(())
 
     def described(self) -> dict[str, Any]:
-        return {"game": self.name, "world": {"space": space_to_json(self.space), "actions": self.host.actions,
-                                             "slots": self.slots, "vocabulary": self.vocabulary}}  # fmt: skip
+        world = {"space": space_to_json(self.space), "actions": self.host.actions, "slots": self.slots,
+                 "vocabulary": self.vocabulary}  # fmt: skip
+        return {"game": self.name, "world": {**world, **({"picture": list(self.picture)} if self.picture else {})}}
 
     def scene(self, state: HostState) -> Scene:
-        raise InputError(f"{self.name} has no pictures of its own")
+        raise InputError(f"{self.name} has no scene: ask for `frame`, the environment's own picture")
+
+    def frame(self, state: HostState) -> np.ndarray:
+        """The environment's own picture of a state that was played here, not in a pool."""
+        return self.host.picture(int(state.ticket), int(state.clock))
 
 
 def gym_world(
@@ -260,13 +249,19 @@ def gym_world(
     attributes: Attributes,
     goals: Sequence[str],
     endless: bool = False,
+    processes: int = 0,
+    name: str | None = None,
 ) -> HostWorld:
     """An environment, by name or made by a function, with named attributes and goals to be tested on.
 
-    `endless` says that it can go on after its own task is done or its time is up: that task is not ours.
+    `endless` says that it can go on after its own task is done or its time is up: that task is not ours. `processes`
+    steps slow environments in so many processes; the functions must then be those of a module, and a script that
+    starts this needs its `if __name__ == "__main__":`.
     """
-    maker = (lambda: gymnasium.make(make)) if isinstance(make, str) else make
-    name = make if isinstance(make, str) else getattr(make, "__name__", "world")
+    maker = functools.partial(gymnasium.make, make) if isinstance(make, str) else make
     for goal in goals:
         parse_goal(space, goal)
-    return HostWorld(Host(maker, attributes, space, endless), name, tuple(goals))
+    host = Host(maker, attributes, space, endless)
+    workers = Pool(functools.partial(Host, maker, attributes, space, endless), processes) if processes else host
+    called = name or (make if isinstance(make, str) else str(getattr(make, "__name__", "world")))
+    return HostWorld(host, workers, called, tuple(goals))

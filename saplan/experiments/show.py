@@ -52,6 +52,27 @@ def together(each: list[Progress]) -> Progress:
     return replace(each[0], **{**mean, **whole})
 
 
+class Counter:
+    """Shows how far something is: in place on a terminal, a line every few seconds elsewhere."""
+
+    def __init__(self, what: str, total: int) -> None:
+        """Nothing done yet."""
+        self.what, self.total, self.in_place = what, total, sys.stderr.isatty()
+        self.said = time.monotonic()
+
+    def __call__(self, done: int, loss: float | None = None) -> None:
+        """So much is done by now."""
+        if time.monotonic() - self.said > (0.1 if self.in_place else 5.0):
+            self.said = time.monotonic()
+            text = f"{done}/{self.total} {self.what}" + ("" if loss is None else f"  loss {loss:.4f}")
+            print(f"\r{text:<60}" if self.in_place else text, end="" if self.in_place else "\n", file=sys.stderr)
+
+    def close(self) -> None:
+        """Clears the line."""
+        if self.in_place:
+            print(f"\r{'':<60}\r", end="", file=sys.stderr)
+
+
 class Shower:
     """Shows progress: a bar that stays in place on a terminal, a plain line every few seconds elsewhere."""
 

@@ -140,6 +140,9 @@ def run_config(
     game = make_game(game) if isinstance(game, str) else game
     settings = find_method(method).settings_for(game, False) if settings is None else settings
     steps = DEFAULT_STEPS.get(game.name, 5_000_000) if steps is None else steps
+    free = [name for name, alone in zip(game.space.names, game.space.exogenous, strict=True) if alone]
+    if free and method != "structured":
+        raise InputError(f"{free[0]} changes by itself, which only the structured method can leave out of its plans")
     per_update = settings.lanes * settings.rollout
     if steps < per_update:
         raise InputError(f"steps must be at least lanes × rollout = {per_update}, got {steps}")

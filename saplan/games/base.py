@@ -8,15 +8,17 @@ from typing import Any, Generic, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Int16, Key, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Float32, Int, Int16, Key, PRNGKeyArray, UInt8
 
 from saplan.algebra import Product
 from saplan.games.scene import Scene
-from saplan.goals import Goal
+from saplan.goals import Goal, parse_goal
 
 State = TypeVar("State", bound=eqx.Module)
 Words = Int16[Array, "slots"]
 """A bag of words: indices into a vocabulary, absent slots pointing at the padding word 0."""
+Seen = Words | Float32[Array, "slots"] | UInt8[Array, "slots"]
+"""What an agent sees: words, or numbers of order one, or the pixels of a picture row by row."""
 
 
 class Game(abc.ABC, Generic[State]):
@@ -29,9 +31,11 @@ class Game(abc.ABC, Generic[State]):
     """What the command line calls it."""
     actions: tuple[str, ...]
     slots: int
-    """Words per observation."""
+    """Words, numbers or pixels per observation."""
     vocabulary: int
-    """Number of distinct words, the padding word included."""
+    """Number of distinct words, the padding word included; 0 if numbers are seen, not words."""
+    picture: tuple[int, int, int] | None = None
+    """Rows, columns and channels, if those numbers are a picture."""
     credit: str
     """How far R_exp is credited: to the end of the "attempt" or of the "game" (paper, appendix)."""
     misread: bool = False
@@ -53,7 +57,7 @@ class Game(abc.ABC, Generic[State]):
         """One action."""
 
     @abc.abstractmethod
-    def observe(self, state: State) -> Words:
+    def observe(self, state: State) -> Seen:
         """What the agent sees."""
 
     @abc.abstractmethod
@@ -99,6 +103,14 @@ class Game(abc.ABC, Generic[State]):
     @abc.abstractmethod
     def scene(self, state: State) -> Scene:
         """The state as people see it."""
+
+
+def goal_among(key: PRNGKeyArray, space: Product, texts: tuple[str, ...]) -> Goal:
+    """One of several goals, each as likely as any other."""
+    goals = [parse_goal(space, text) for text in texts]
+    low, high = (jnp.stack([jnp.asarray(getattr(goal, side)) for goal in goals]) for side in ("low", "high"))
+    chosen = jax.random.randint(key, (), 0, len(goals))
+    return Goal(low[chosen], high[chosen])
 
 
 def task_set(game: Game[Any], count: int, seed: int) -> tuple[Any, Goal]:

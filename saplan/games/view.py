@@ -6,7 +6,7 @@ from typing import Any
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.algebra import Product
-from saplan.games.base import Game, Words
+from saplan.games.base import Game, Seen
 from saplan.games.scene import Scene
 from saplan.goals import Goal
 
@@ -35,7 +35,7 @@ class View(Game[Any]):
     def step(self, key: PRNGKeyArray, state: Any, action: Int[Array, ""]) -> Any:
         return self.game.step(key, state, action)
 
-    def observe(self, state: Any) -> Words:
+    def observe(self, state: Any) -> Seen:
         return self.game.observe(state)
 
     def truth(self, state: Any) -> Float[Array, "K"]:

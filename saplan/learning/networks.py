@@ -1,4 +1,4 @@
-"""Networks over bags of words: one trunk per state, and a light head per goal.
+"""Networks over what is seen: one trunk per state, and a light head per goal.
 
 A goal enters after the trunk, as a gain and a shift before the last nonlinearity. So the costly part is computed once
 per state however many goals are asked about it, and that is what makes learning about all of them at once affordable.
@@ -7,7 +7,7 @@ per state however many goals are asked about it, and that is what makes learning
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 Batch = Float[Array, "... features"]
 
@@ -69,24 +69,71 @@ class Head(eqx.Module):
         return jax.nn.relu(normalise(mixed)) @ self.outputs.weight[:, part] + self.outputs.bias[part]
 
 
+class PictureEyes(eqx.Module):
+    """Two convolutions that halve a picture each, and a layer over all places: where things are matters."""
+
+    first: Float[Array, "3 3 channels features"]
+    second: Float[Array, "3 3 features features"]
+    outputs: Linear
+    shape: tuple[int, int, int] = eqx.field(static=True)
+
+    @classmethod
+    def init(cls, key: PRNGKeyArray, shape: tuple[int, int, int], outputs: int, features: int = 16) -> "PictureEyes":
+        """Nothing learnt yet."""
+        keys, (rows, columns, channels) = jax.random.split(key, 3), shape
+        first = jax.random.normal(keys[0], (3, 3, channels, features)) * (2 / (9 * channels)) ** 0.5
+        second = jax.random.normal(keys[1], (3, 3, features, features)) * (2 / (9 * features)) ** 0.5
+        places = -(-rows // 4) * -(-columns // 4)
+        return cls(first, second, Linear.init(keys[2], places * features, outputs), shape)
+
+    def __call__(self, pixels: Shaped[Array, "batch pixels"]) -> Float[Array, "batch outputs"]:
+        picture = pixels.reshape(-1, *self.shape).astype(jnp.float32)
+        if jnp.issubdtype(pixels.dtype, jnp.integer):
+            picture = picture / 128 - 1
+        for kernel in (self.first, self.second):
+            picture = jax.nn.relu(halve(picture, kernel))
+        return self.outputs(picture.reshape(len(pixels), -1))
+
+
+def halve(x: Float[Array, "n h w c"], kernel: Float[Array, "3 3 c d"]) -> Float[Array, "n half_h half_w d"]:
+    """A convolution of every second place."""
+    return jax.lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
 class GoalNetwork(eqx.Module):
-    """(words, features of ρ) → trunk, and a head on it."""
+    """(what is seen, features of ρ) → trunk, and a head on it."""
 
     table: Float[Array, "vocabulary hidden"] | None
-    """Rows of the words; None for a network that sees ρ alone."""
+    """Rows of the words; None for a network that sees none."""
+    eyes: Linear | PictureEyes | None
+    """For numbers, for a picture, or None."""
     inputs: Linear
     hidden: Linear
     head: Head
 
     @classmethod
     def init(
-        cls, key: PRNGKeyArray, *, vocabulary: int, state_width: int, goal_width: int, hidden: int, outputs: int
+        cls,
+        key: PRNGKeyArray,
+        *,
+        state_width: int,
+        goal_width: int,
+        hidden: int,
+        outputs: int,
+        vocabulary: int = 0,
+        numbers: int = 0,
+        picture: tuple[int, int, int] | None = None,
     ) -> "GoalNetwork":
-        """A fresh network; `vocabulary` 0 leaves the words out."""
+        """A fresh network that sees words of a `vocabulary`, so many `numbers`, a `picture`, or ρ alone."""
         keys = jax.random.split(key, 6)
-        table = jax.random.normal(keys[0], (vocabulary, hidden)) * 0.2 if vocabulary else None
+        eyes: Linear | PictureEyes | None = None
+        if picture is not None:
+            eyes = PictureEyes.init(keys[0], picture, hidden)
+        elif numbers:
+            eyes = Linear.init(keys[0], numbers, hidden)
         return cls(
-            table=table,
+            table=jax.random.normal(keys[0], (vocabulary, hidden)) * 0.2 if vocabulary else None,
+            eyes=eyes,
             inputs=Linear.init(keys[1], state_width, hidden),
             hidden=Linear.init(keys[2], hidden, hidden, scale=2**0.5),
             head=Head(
@@ -97,10 +144,12 @@ class GoalNetwork(eqx.Module):
         )
 
     def trunk(
-        self, words: Int[Array, "batch slots"] | None, state: Float[Array, "... state"]
+        self, sight: Shaped[Array, "batch slots"] | None, state: Float[Array, "... state"]
     ) -> Float[Array, "... hidden"]:
         """What is computed once per state."""
         total = self.inputs(state)
-        if self.table is not None and words is not None:
-            total = total + bag(self.table, words)
+        if self.table is not None and sight is not None:
+            total = total + bag(self.table, sight)
+        elif self.eyes is not None and sight is not None:
+            total = total + self.eyes(sight)
         return self.hidden(jax.nn.relu(normalise(total)))

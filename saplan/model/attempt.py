@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from saplan.algebra import Delta, Product
 from saplan.games import Game
@@ -41,7 +41,7 @@ class Lanes(eqx.Module):
 class Steps(eqx.Module):
     """What a rollout records, one entry per step and lane."""
 
-    words: Int16[Array, "... slots"]
+    sight: Shaped[Array, "... slots"]
     rho: Float[Array, "... K"]
     explores: Bool[Array, "..."]
     wish: Float[Array, "... W"]
@@ -61,8 +61,8 @@ class Steps(eqx.Module):
     """A new map follows."""
 
 
-Act = Callable[[PRNGKeyArray, Int16[Array, "lanes slots"], Lanes], Int[Array, "lanes"]]
-"""(key, words, lanes) → an action per lane."""
+Act = Callable[[PRNGKeyArray, Shaped[Array, "lanes slots"], Lanes], Int[Array, "lanes"]]
+"""(key, what every lane sees, lanes) → an action per lane."""
 Propose = Callable[[PRNGKeyArray, Float[Array, "lanes K"]], Float[Array, "lanes W"]]
 """(key, ρ) → what every lane would try next, were it to execute."""
 
@@ -86,7 +86,7 @@ def by_first_change(space: Product) -> Judge:
     """The paper's attempt: any change ends it, the wished one is a hit."""
 
     def judge(before: Float[Array, "lanes K"], after: Float[Array, "lanes K"], wish: Delta) -> Verdict:
-        changed = jnp.any(after != before, axis=-1)
+        changed = space.changed(before, after)
         return Verdict(changed & space.same_change(space.difference(after, before), wish), changed)
 
     return judge
@@ -132,13 +132,13 @@ def advance(
 ) -> tuple[Lanes, Steps]:
     """One step of every lane. A lane whose game ends goes on with its map from `fresh`."""
     act_key, step_key, restart_key, wish_key, handover_key = jax.random.split(key, 5)
-    words = jax.vmap(game.observe)(lanes.state)
-    action = act(act_key, words, lanes)
+    sight = jax.vmap(game.observe)(lanes.state)
+    action = act(act_key, sight, lanes)
     state = jax.vmap(game.step)(jax.random.split(step_key, settings.lanes), lanes.state, action)
     after = jax.vmap(game.attributes)(state)
 
     delta = game.space.difference(after, lanes.rho)
-    changed = jnp.any(after != lanes.rho, axis=-1)
+    changed = game.space.changed(lanes.rho, after)
     verdict = judge(lanes.rho, after, lanes.wish)
     success = verdict.hit & ~lanes.explores
     ended = verdict.ends | (lanes.clock + 1 >= settings.attempt_steps)
@@ -146,7 +146,7 @@ def advance(
     resigned = failure & (lanes.explores | (jax.random.uniform(restart_key, (settings.lanes,)) < settings.restart))
     game_over = resigned | verdict.closes | (lanes.age + 1 >= settings.game_steps) | jax.vmap(game.over)(state)
     steps = Steps(
-        words, lanes.rho, lanes.explores, lanes.wish, action, delta, after, changed, success, failure,
+        sight, lanes.rho, lanes.explores, lanes.wish, action, delta, after, changed, success, failure,
         lanes.clock + 1, game_over,
     )  # fmt: skip
 
@@ -164,7 +164,7 @@ def advance(
         age=age,
         handover=handover,
         # A change is a new situation, also where it does not end the attempt: words do not say what is held.
-        trail=jnp.where((starts | changed)[:, None], 0, extend(lanes.trail, words, 0, action)),
+        trail=jnp.where((starts | changed)[:, None], 0, extend(lanes.trail, sight, 0, action)),
     )
     return following, steps
 

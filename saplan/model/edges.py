@@ -38,13 +38,17 @@ class EdgeDetector(eqx.Module):
     def init(cls, key: PRNGKeyArray, space: Product, hidden: int) -> "EdgeDetector":
         """A detector that has seen nothing."""
         return cls(
-            GoalNetwork.init(
-                key, vocabulary=0, state_width=space.width, goal_width=space.delta_width, hidden=hidden, outputs=3
-            )
+            GoalNetwork.init(key, state_width=space.width, goal_width=space.delta_width, hidden=hidden, outputs=3)
         )
 
     def __call__(self, space: Product, rho: Rho, delta: Delta) -> EdgeScores:
-        """Scores edges; the leading axes of ρ and δρ broadcast."""
+        """Scores edges; the leading axes of ρ and δρ broadcast.
+
+        What changes by itself is left out: it would differ between the start of an attempt, when a plan asks, and its
+        end, which is when a change is seen.
+        """
+        if space.exogenous.any():
+            rho = jnp.where(space.exogenous, 0.0, rho)
         out = self.network.head(self.network.trunk(None, space.encode(rho)), space.encode_delta(delta))
         return EdgeScores(out[..., 0], out[..., 1], out[..., 2])
 

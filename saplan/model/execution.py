@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, Int16, Int32, Shaped
+from jaxtyping import Array, Bool, Float, Int, Int32, Shaped
 
 from saplan.games import Game
 from saplan.learning.networks import Head
@@ -32,7 +32,7 @@ TimeLanes = Float[Array, "time lanes"]
 class Lessons(eqx.Module):
     """A rollout, flattened, with what each head should have said of it about each of C wishes."""
 
-    words: Int16[Array, "n slots"]
+    sight: Shaped[Array, "n slots"]
     rho: Float[Array, "n K"]
     action: Int[Array, "n"]
     wish: Float[Array, "n C W"] | None
@@ -78,9 +78,9 @@ class Rollout(eqx.Module):
 
 def review(game: Game[Any], settings: Settings, policy: Policy, steps: Steps, lanes: Lanes) -> Rollout:
     """Looks back at a rollout that ended with `lanes`."""
-    words = jnp.concatenate([steps.words[1:], jax.vmap(game.observe)(lanes.state)[None]])
+    sight = jnp.concatenate([steps.sight[1:], jax.vmap(game.observe)(lanes.state)[None]])
     rho = jnp.concatenate([steps.rho[1:], lanes.rho[None]])
-    following = policy.trunk(flat(words), flat(rho))
+    following = policy.trunk(flat(sight), flat(rho))
     return Rollout(steps, following.reshape(*steps.action.shape, -1), policy, settings)
 
 
@@ -113,7 +113,7 @@ def lessons(
         explored &= steps.explores
     by_step = lambda x: x.reshape(x.shape[0], -1).T  # noqa: E731
     return Lessons(
-        flat(steps.words), flat(steps.rho), flat(steps.action), None, by_step(execution), by_step(weight),
+        flat(steps.sight), flat(steps.rho), flat(steps.action), None, by_step(execution), by_step(weight),
         flat(rollout.exploration(reward)), flat(explored),
     )  # fmt: skip
 
@@ -141,7 +141,7 @@ def policy_loss(
     policy: Policy, wishes: Float[Array, "C *n W"], count: Int32[Array, ""] | int, batch: Lessons
 ) -> Float[Array, ""]:
     """Cross-entropy of the execution logits summed over the first `count` wishes, and half exploration's Huber loss."""
-    trunk = policy.trunk(batch.words, batch.rho)
+    trunk = policy.trunk(batch.sight, batch.rho)
     explored = taken(policy.exploration(trunk), batch.action)
     explore = masked_mean(optax.huber_loss(explored, batch.exploration), batch.exploration_weight)
     items = (wishes, batch.execution.T, batch.execution_weight.T)

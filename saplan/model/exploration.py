@@ -26,7 +26,7 @@ def rarity(memory: Memory, space: Product, rho: Rho, before: Rho) -> Float[Array
     """
     counts = marginals(memory.explored, space, rho)
     share = (counts + 1) / (jnp.sum(memory.explored[0]) + 1)
-    return jnp.min(jnp.where(rho != before, share**-0.5, jnp.inf), axis=-1)
+    return jnp.min(jnp.where((rho != before) & ~space.exogenous, share**-0.5, jnp.inf), axis=-1)
 
 
 def exploration_reward(

@@ -9,7 +9,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Int16, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from saplan.games import Game
 from saplan.learning.networks import GoalNetwork, Head
@@ -35,6 +35,8 @@ class Policy(eqx.Module):
         network = GoalNetwork.init(
             key,
             vocabulary=game.vocabulary,
+            numbers=0 if game.vocabulary else game.slots,
+            picture=game.picture,
             state_width=coding.state_width,
             goal_width=coding.wish_width + 1,
             hidden=hidden,
@@ -44,9 +46,9 @@ class Policy(eqx.Module):
         bias = jnp.concatenate([jnp.full(actions, -4.0), jnp.zeros(actions)])
         return cls(eqx.tree_at(lambda n: n.head.outputs.bias, network, bias), coding)
 
-    def trunk(self, words: Int16[Array, "n slots"], rho: Float[Array, "n K"]) -> Features:
+    def trunk(self, sight: Shaped[Array, "n slots"], rho: Float[Array, "n K"]) -> Features:
         """What is known of a state, whatever the goal."""
-        return self.network.trunk(words, self.coding.state(rho))
+        return self.network.trunk(sight, self.coding.state(rho))
 
     def execution(self, trunk: Features, wish: Wish) -> Float[Array, "... actions"]:
         """Logits of Q(s, a, wish)."""
@@ -69,7 +71,7 @@ def execution_logits(head: Head, coding: Coding, trunk: Features, wish: Wish) ->
 def execution_preference(
     policy: Policy,
     settings: Settings,
-    words: Int16[Array, "n slots"],
+    sight: Shaped[Array, "n slots"],
     trunk: Features,
     wish: Float[Array, "n W"],
     label: Int[Array, "n"] | int,
@@ -77,16 +79,16 @@ def execution_preference(
 ) -> Float[Array, "n actions"]:
     """Logits by which the execution policy draws its actions; `label` tells apart the wishes that share a trail."""
     logits = policy.execution(trunk, wish)
-    stale = settings.repeat_cost * repeats(trail, words, label, logits.shape[-1])
+    stale = settings.repeat_cost * repeats(trail, sight, label, logits.shape[-1])
     return (logits - stale) / settings.temperature
 
 
 def sample_actions(
-    policy: Policy, settings: Settings, key: PRNGKeyArray, words: Int16[Array, "n slots"], lanes: Lanes
+    policy: Policy, settings: Settings, key: PRNGKeyArray, sight: Shaped[Array, "n slots"], lanes: Lanes
 ) -> Int[Array, "n"]:
     """An action per lane, by whichever policy plays there."""
-    trunk = policy.trunk(words, lanes.rho)
-    execute = execution_preference(policy, settings, words, trunk, lanes.wish, 0, lanes.trail)
+    trunk = policy.trunk(sight, lanes.rho)
+    execute = execution_preference(policy, settings, sight, trunk, lanes.wish, 0, lanes.trail)
     explore = jax.nn.softmax(policy.exploration(trunk) / settings.explore_temperature)
     random = settings.explore_random
     explore = jnp.log((1 - random) * explore + random / explore.shape[-1])

@@ -5,8 +5,9 @@ trying less, and so the agent leaves a circle by its second-best way, and its th
 rather than by chance. A sight is remembered by its fingerprint alone, so this works in any world whose sights recur.
 """
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, UInt32
+from jaxtyping import Array, Int, Shaped, UInt32
 
 Trail = UInt32[Array, "lanes length"]
 """Marks of the last steps, the newest last; 0 where there is none."""
@@ -18,14 +19,15 @@ def empty_trail(lanes: int, length: int) -> Trail:
 
 
 def marks(
-    words: Int[Array, "lanes slots"], wish: Int[Array, "lanes"] | int, action: Int[Array, "..."]
+    sight: Shaped[Array, "lanes slots"], wish: Int[Array, "lanes"] | int, action: Int[Array, "..."]
 ) -> UInt32[Array, "..."]:
     """Fingerprints of (sight, wish, action), never 0; the sight's axis is broadcast against that of the actions."""
-    slots = jnp.arange(1, words.shape[-1] + 1, dtype=jnp.uint32)
-    each = _mix(words.astype(jnp.uint32) * jnp.uint32(0x85EBCA6B) + slots)
-    sight = _mix(jnp.sum(each, axis=-1, dtype=jnp.uint32) + jnp.asarray(wish, jnp.uint32))
-    sight = sight.reshape(sight.shape + (1,) * (action.ndim - 1))
-    return _mix(sight * jnp.uint32(0xC2B2AE35) + action.astype(jnp.uint32)) | jnp.uint32(1)
+    slots = jnp.arange(1, sight.shape[-1] + 1, dtype=jnp.uint32)
+    bits = jax.lax.bitcast_convert_type(sight, jnp.uint32) if sight.dtype == jnp.float32 else sight.astype(jnp.uint32)
+    each = _mix(bits * jnp.uint32(0x85EBCA6B) + slots)
+    place = _mix(jnp.sum(each, axis=-1, dtype=jnp.uint32) + jnp.asarray(wish, jnp.uint32))
+    place = place.reshape(place.shape + (1,) * (action.ndim - 1))
+    return _mix(place * jnp.uint32(0xC2B2AE35) + action.astype(jnp.uint32)) | jnp.uint32(1)
 
 
 def _mix(x: UInt32[Array, "..."]) -> UInt32[Array, "..."]:
@@ -34,15 +36,15 @@ def _mix(x: UInt32[Array, "..."]) -> UInt32[Array, "..."]:
 
 
 def repeats(
-    trail: Trail, words: Int[Array, "lanes slots"], wish: Int[Array, "lanes"] | int, actions: int
+    trail: Trail, sight: Shaped[Array, "lanes slots"], wish: Int[Array, "lanes"] | int, actions: int
 ) -> Int[Array, "lanes actions"]:
     """How often every action was already taken from this sight."""
-    ahead = marks(words, wish, jnp.arange(actions)[None])
+    ahead = marks(sight, wish, jnp.arange(actions)[None])
     return jnp.sum(ahead[:, :, None] == trail[:, None, :], axis=-1)
 
 
 def extend(
-    trail: Trail, words: Int[Array, "lanes slots"], wish: Int[Array, "lanes"] | int, action: Int[Array, "lanes"]
+    trail: Trail, sight: Shaped[Array, "lanes slots"], wish: Int[Array, "lanes"] | int, action: Int[Array, "lanes"]
 ) -> Trail:
     """The trail one step on; the oldest mark is forgotten."""
-    return jnp.concatenate([trail[:, 1:], marks(words, wish, action)[:, None]], axis=1)
+    return jnp.concatenate([trail[:, 1:], marks(sight, wish, action)[:, None]], axis=1)

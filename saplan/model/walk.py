@@ -153,7 +153,7 @@ class Walker(abc.ABC):
         self.state, *seen = advance(self.game, self.seen, step_key, self.state, action, jnp.asarray(self.delta))
         true, after, hit = (np.asarray(x) for x in seen)
         self.clock += 1
-        self.moved = np.any(after != self.rho, axis=1)
+        self.moved = np.any((after != self.rho) & ~self.game.space.exogenous, axis=1)
         for k in np.flatnonzero(self.moved & ~self.done):
             self.ended(int(k), bool(hit[k]))
         self.clock[self.moved] = 0
@@ -325,8 +325,8 @@ def choose_actions(
     trail: Trail,
 ) -> tuple[Int[Array, "n"], Trail]:
     """One action per state towards its wish, drawn from the execution policy, and the trail with it."""
-    words = jax.vmap(game.observe)(state)
-    trunk = policy.trunk(words, jax.vmap(game.attributes)(state))
-    preference = execution_preference(policy, settings, words, trunk, wish, label, trail)
+    sight = jax.vmap(game.observe)(state)
+    trunk = policy.trunk(sight, jax.vmap(game.attributes)(state))
+    preference = execution_preference(policy, settings, sight, trunk, wish, label, trail)
     action = jax.random.categorical(key, preference, axis=-1)
-    return action, extend(trail, words, label, action)
+    return action, extend(trail, sight, label, action)

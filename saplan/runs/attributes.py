@@ -1,7 +1,7 @@
 """Labelled pairs and fitted attributes as files. Nothing in them is executed, and nothing is believed unchecked."""
 
-import dataclasses
 import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,13 +141,7 @@ class FittedFile:
 
 def plain_rules(game: Game[Any]) -> Any:
     """The rules of a game as they come back from a file."""
-    return _plain(dataclasses.asdict(game))  # type: ignore[call-overload]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
+    return json.loads(json.dumps(game.described()["rules"]))
 
 
 def read_fitted(path: Path) -> FittedFile:

@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 import saplan
 from saplan.algebra import Integer, Natural, Product
-from saplan.envs.host import HostWorld, gym_world, reader_of
+from saplan.envs.host import HostWorld, gym_world
 from saplan.errors import InputError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "taxi.py"
@@ -49,14 +49,6 @@ def counted(observation: Any, info: dict[str, Any], env: Any) -> tuple[int, int]
 
 def world_of(**more: Any) -> HostWorld:
     return gym_world(Counter, Product.of(count=Integer(), lucky=Natural()), counted, ["count=3"], **more)
-
-
-def test_words() -> None:
-    reader = reader_of(Counter.observation_space)
-    assert (reader.slots, reader.vocabulary) == (2, 12)
-    assert reader.read(np.array([-1, 3])).tolist() == [1, 10]
-    assert reader.read(np.array([7, 4])).tolist() == [9, 11]
-    assert reader_of(spaces.Discrete(500)).read(17).tolist() == [18]
 
 
 def test_a_state_can_be_gone_on_from_however_often() -> None:
@@ -95,14 +87,50 @@ def test_environments_are_used_again() -> None:
 def test_what_cannot_be_a_world() -> None:
     with pytest.raises(InputError, match="actions must be discrete"):
         gym_world("Pendulum-v1", Product.of(x=Natural()), counted, [])
-    with pytest.raises(InputError, match="cannot be read yet"):
-        gym_world("CartPole-v1", Product.of(x=Natural()), counted, [])
     with pytest.raises(InputError, match="unknown attribute"):
         gym_world(Counter, Product.of(x=Natural()), counted, ["y=1"])
     with pytest.raises(InputError, match="attributes must be 1 numbers"):
         gym_world(Counter, Product.of(x=Natural()), counted, [])
     with pytest.raises(InputError, match="lie outside"):
         gym_world(Counter, Product.of(x=Natural(), y=Natural()), lambda *_: (0, -1), [])
+
+
+def test_a_pool_of_processes_plays_the_same() -> None:
+    alone, pool = world_of(), world_of(processes=2)
+    keys = jax.random.split(jax.random.key(4), 7)
+    states = [jax.jit(jax.vmap(world.reset))(keys) for world in (alone, pool)]
+    for action in (0, 1, 0):
+        steps = [jax.jit(jax.vmap(world.step, in_axes=(None, 0, None))) for world in (alone, pool)]
+        states = [step(keys[0], state, jnp.int32(action)) for step, state in zip(steps, states, strict=True)]
+        assert jax.tree.all(jax.tree.map(lambda a, b: bool(jnp.all(a == b)), *states))
+
+
+def test_what_goes_wrong_in_a_process_is_told() -> None:
+    space = Product.of(count=Integer(), lucky=Natural())
+    with pytest.raises(InputError, match="use functions of a module"):
+        gym_world(Counter, space, lambda *_: (0, 0), [], processes=1)
+    with pytest.raises(InputError, match="processes must lie in"):
+        gym_world(Counter, space, counted, [], processes=1000)
+
+
+class Poles(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Numbers in, and pictures out."""
+
+    def __init__(self) -> None:
+        super().__init__(gymnasium.make("CartPole-v1", render_mode="rgb_array"))
+
+
+def leaning(observation: Any, info: dict[str, Any], env: Any) -> tuple[int]:
+    return (int(observation[2] > 0),)
+
+
+def test_numbers_are_seen_and_pictures_shown() -> None:
+    pygame = pytest.importorskip("pygame", reason="CartPole draws with pygame")
+    assert pygame
+    world = gym_world(Poles, Product.of(right=Natural(bins=2)), leaning, ["right=1"])
+    state = world.reset(jax.random.key(0))
+    assert (world.vocabulary, world.slots, state.seen.dtype) == (0, 4, jnp.float32)
+    assert world.frame(state).shape == (400, 600, 3)
 
 
 def example() -> Any:

@@ -1,0 +1,149 @@
+"""The opponent on Craftax-Classic: PPO that is paid for one goal, by as many steps as ours trains without any.
+
+    python benchmarks/craftax_ppo.py --goals 'wood_pickaxe>=1' 'stone_pickaxe>=1' --json results/craftax-ppo.json
+
+PPO in the style of PureJaxRL (see `peers.py`), with hidden layers as wide as ours. It sees what our agent sees, ρ
+included, and gets 1 when the goal holds, which ends the game. Success is counted in worlds never seen, within the same
+number of steps.
+"""
+
+import argparse
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, PRNGKeyArray
+from peers import Params, PpoRules, Training, act_and_judge, init_params, learn, roll_out
+
+from saplan.experiments.train import hardware
+from saplan.games import Game
+from saplan.goals import Goal, parse_goal
+from saplan.runs.config import write_json
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+from craftax_classic import BUDGET, SPACE, craftax
+
+TEST_SEED = 1_000_003
+
+
+class GoalStep(NamedTuple):
+    """Where the lanes stand, as PPO sees it."""
+
+    state: Any
+    age: Array
+    key: PRNGKeyArray
+    observation: Array
+    reward: Array
+    ended: Array
+
+    def last(self) -> Array:
+        """Whether a game has just ended."""
+        return self.ended
+
+
+def see(world: Game[Any], state: Any) -> Array:
+    """What our agent sees: the observation and the features of ρ."""
+    rho = jax.vmap(world.attributes)(state)
+    return jnp.concatenate([jax.vmap(world.observe)(state), SPACE.encode(rho)], axis=-1)
+
+
+def go_on(world: Game[Any], goal: Goal, fresh: Any, now: GoalStep, action: Array) -> GoalStep:
+    """One step of every lane; a game ends with the goal, with death, or with time."""
+    key, step_key = jax.random.split(now.key)
+    state = jax.vmap(world.step)(jax.random.split(step_key, len(action)), now.state, action)
+    reached = goal.reached(jax.vmap(world.attributes)(state))
+    ended = reached | jax.vmap(world.over)(state) | (now.age + 1 >= BUDGET)
+    state = jax.tree.map(lambda a, b: jnp.where(ended.reshape(-1, *(1,) * (a.ndim - 1)), a, b), fresh, state)
+    age = jnp.where(ended, 0, now.age + 1)
+    return GoalStep(state, age, key, see(world, state), reached.astype(jnp.float32), ended)
+
+
+def begin(world: Game[Any], key: PRNGKeyArray, lanes: int) -> GoalStep:
+    """Every lane in a fresh world."""
+    reset_key, key = jax.random.split(key)
+    state = jax.vmap(world.reset)(jax.random.split(reset_key, lanes))
+    none = jnp.zeros(lanes)
+    return GoalStep(state, jnp.zeros(lanes, jnp.int32), key, see(world, state), none, none.astype(bool))
+
+
+def trainer(
+    world: Game[Any], goal: Goal, rules: PpoRules
+) -> tuple[Callable[[PRNGKeyArray], Training], Callable[[Training], tuple[Training, Array]]]:
+    """How a training starts, and its update, which also says how many games ended with the goal, of all that ended."""
+    optimiser = optax.chain(optax.clip_by_global_norm(rules.norm), optax.adam(rules.rate, eps=1e-5))
+
+    def start(key: PRNGKeyArray) -> Training:
+        params_key, lanes_key, key = jax.random.split(key, 3)
+        now = begin(world, lanes_key, rules.lanes)
+        params = init_params(rules, params_key, now.observation.shape[-1], len(world.actions))
+        return Training(params, optimiser.init(params), now, key)
+
+    def update(training: Training) -> tuple[Training, Array]:
+        key, fresh_key, play_key, learn_key = jax.random.split(training.key, 4)
+        fresh = jax.vmap(world.reset)(jax.random.split(fresh_key, rules.lanes))
+
+        def step(now: GoalStep, action: Array) -> GoalStep:
+            return go_on(world, goal, fresh, now, action)
+
+        now, batch, share = roll_out(rules, step, training.params, training.timestep, play_key)
+        params, moments, _ = learn(rules, optimiser, training.params, training.moments, batch, learn_key)
+        return Training(params, moments, now, key), share
+
+    return start, update
+
+
+def test(world: Game[Any], goal: Goal, rules: PpoRules, params: Params, tasks: int) -> Array:
+    """Share of fresh worlds in which the goal is reached in time."""
+    start = begin(world, jax.random.key(TEST_SEED), tasks)
+
+    def one(carry: tuple[GoalStep, Array, Array], key: PRNGKeyArray) -> tuple[Any, None]:
+        now, done, dead = carry
+        action = jax.random.categorical(key, act_and_judge(rules, params, now.observation)[0])
+        now = go_on(world, goal, start.state, now, action)
+        done = done | (now.reward > 0) & ~dead
+        return (now, done, dead | now.ended), None
+
+    none = jnp.zeros(tasks, bool)
+    (_, done, _), _ = jax.lax.scan(one, (start, none, none), jax.random.split(jax.random.key(0), BUDGET))
+    return jnp.mean(done)
+
+
+def main() -> None:
+    """Trains, tests, prints and writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--goals", nargs="+", default=["wood_pickaxe>=1", "stone_pickaxe>=1"])
+    parser.add_argument("--steps", type=int, default=24_000_000)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--lanes", type=int, default=1024)
+    parser.add_argument("--tasks", type=int, default=500)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    world, rows = craftax(), []
+    rules = PpoRules(lanes=options.lanes, steps=64, units=256, rate=3e-4, scale=1.0)
+    updates = options.steps // (rules.lanes * rules.steps)
+    for text in options.goals:
+        goal = parse_goal(SPACE, text)
+        start, update = trainer(world, goal, rules)
+        keys = jax.vmap(jax.random.key)(jnp.arange(options.seeds))
+        training, advance = jax.jit(jax.vmap(start))(keys), jax.jit(jax.vmap(update), donate_argnums=0)
+        for k in range(updates):
+            training, share = advance(training)
+            if k % max(1, updates // 10) == 0:
+                print(f"{text}: {k}/{updates} updates, {float(jnp.mean(share)):.1%} of games end with it", flush=True)
+        success = jax.jit(jax.vmap(lambda params: test(world, goal, rules, params, options.tasks)))(training.params)
+        for seed, reached in enumerate(success.tolist()):
+            rows.append({"goal": text, "seed": seed, "steps": options.steps, "tasks": options.tasks,
+                         "success": round(reached, 4)})  # fmt: skip
+        print(f"{text}: reached in {[round(x, 3) for x in success.tolist()]} of worlds, by seed", flush=True)
+        if options.json:
+            versions = {"python": platform.python_version(), "jax": jax.__version__}
+            write_json(options.json, {"rows": rows, "hardware": hardware(), "versions": versions})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""JAX in: functional environments in the manner of gymnax, `reset(key, params)` and `step(key, state, action, params)`,
+as games that stay on the device.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from saplan.algebra import Product
+from saplan.algebra.written import space_to_json
+from saplan.errors import InputError
+from saplan.games.base import Game, Seen, goal_among
+from saplan.games.scene import Scene
+from saplan.goals import Goal, parse_goal
+
+Attributes = Callable[[Array, Any], Float[Array, "K"]]
+"""(observation, state of the environment) → ρ, as JAX computes."""
+
+
+class JaxState(eqx.Module):
+    """A state of the environment, and what is known of it."""
+
+    env: Any
+    seen: Seen
+    rho: Float[Array, "K"]
+    over: Bool[Array, ""]
+
+
+@dataclass(frozen=True, eq=False)
+class JaxWorld(Game[JaxState]):
+    """A functional environment as a game."""
+
+    begin: Callable[[PRNGKeyArray], JaxState]
+    go_on: Callable[[PRNGKeyArray, JaxState, Int[Array, ""]], JaxState]
+    known: Product
+    names: tuple[str, ...]
+    sees: jax.ShapeDtypeStruct
+    named: str
+    goals: tuple[str, ...]
+    """Goals of test tasks, drawn evenly."""
+    credit: ClassVar[str] = "attempt"
+    alphas: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    vocabulary: ClassVar[int] = 0
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.named
+
+    @property
+    def space(self) -> Product:
+        return self.known
+
+    @property
+    def actions(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.names
+
+    @property
+    def slots(self) -> int:  # type: ignore[override]
+        return int(self.sees.size)
+
+    @property
+    def picture(self) -> tuple[int, int, int] | None:  # type: ignore[override]
+        return tuple(self.sees.shape) if len(self.sees.shape) == 3 else None
+
+    def reset(self, key: PRNGKeyArray) -> JaxState:
+        return self.begin(key)
+
+    def step(self, key: PRNGKeyArray, state: JaxState, action: Int[Array, ""]) -> JaxState:
+        return self.go_on(key, state, action)
+
+    def observe(self, state: JaxState) -> Seen:
+        return state.seen
+
+    def attributes(self, state: JaxState) -> Float[Array, "K"]:
+        return state.rho
+
+    def over(self, state: JaxState) -> Bool[Array, ""]:
+        return state.over
+
+    def tasks(self, key: PRNGKeyArray) -> tuple[JaxState, Goal]:
+        state_key, goal_key = jax.random.split(key)
+        return self.reset(state_key), goal_among(goal_key, self.space, self.goals)
+
+    def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        """Nobody has said."""
+        return ()
+
+    def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
+        """Nobody has said; what was seen to be possible somewhere may be possible here."""
+        return jnp.ones(())
+
+    def described(self) -> dict[str, Any]:
+        world = {"space": space_to_json(self.space), "actions": len(self.actions), "sees": list(self.sees.shape)}
+        return {"game": self.name, "world": world}
+
+    def scene(self, state: JaxState) -> Scene:
+        raise InputError(f"{self.name} has no scene of its own")
+
+
+def jax_world(
+    env: Any,
+    space: Product,
+    attributes: Attributes,
+    goals: Sequence[str],
+    actions: int | Sequence[str],
+    params: Any = None,
+    endless: bool = False,
+    name: str | None = None,
+    observe: Callable[[Array, Any], Array] | None = None,
+) -> JaxWorld:
+    """A functional environment with named attributes and goals to be tested on.
+
+    `env.reset_env(key, params)` and `env.step_env(key, state, action, params)` are used where they are, since they do
+    not begin anew by themselves; else `reset` and `step`. `observe` makes numbers of order one of (observation, state);
+    an array of three axes is seen as a picture. `endless` says that it can go on after its own task is done.
+    """
+    for goal in goals:
+        parse_goal(space, goal)
+    reset, step = (getattr(env, f"{word}_env", None) or getattr(env, word) for word in ("reset", "step"))
+    names = tuple(f"action {k}" for k in range(actions)) if isinstance(actions, int) else tuple(actions)
+
+    def perceive(observation: Array, state: Any, over: Array) -> JaxState:
+        seen = observation if observe is None else observe(observation, state)
+        rho = jnp.asarray(attributes(observation, state), jnp.float32)
+        if rho.shape != (space.size,):
+            raise InputError(f"attributes must be {space.size} numbers, got an array of shape {rho.shape}")
+        kind = jnp.uint8 if seen.dtype == jnp.uint8 else jnp.float32
+        return JaxState(state, seen.reshape(-1).astype(kind), rho, jnp.asarray(over, bool))
+
+    def begin(key: PRNGKeyArray) -> JaxState:
+        observation, state = reset(key, params)
+        return perceive(observation, state, jnp.asarray(False))
+
+    def go_on(key: PRNGKeyArray, state: JaxState, action: Int[Array, ""]) -> JaxState:
+        observation, following, _, done, _ = step(key, state.env, action, params)
+        after = perceive(observation, following, jnp.asarray(done) & (not endless))
+        return jax.tree.map(lambda new, old: jnp.where(state.over, old, new), after, state)
+
+    first = jax.eval_shape(reset, jax.random.key(0), params)
+    sees = first[0] if observe is None else jax.eval_shape(observe, *first)
+    rho = jax.jit(begin)(jax.random.key(0)).rho
+    if not bool(space.contains(rho)):
+        raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
+    return JaxWorld(begin, go_on, space, names, sees, name or type(env).__name__, tuple(goals))

@@ -1,0 +1,156 @@
+"""What an environment of Gymnasium shows, as what a network here can see: words, numbers, or a picture."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from saplan.errors import InputError
+
+FEW = 64
+"""Whole numbers with at most so many values are names, not quantities."""
+MANY_WORDS = 2**14
+SMALLEST_PICTURE = 16
+"""Rows and columns below which pixels are numbers like any others."""
+UNBOUNDED = 1e6
+"""Quantities that may be larger are not scaled by their bounds."""
+Names = tuple[np.ndarray, np.ndarray]
+"""The lowest value and the number of values at every place."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A part of an observation that has no parts."""
+
+    path: tuple[str | int, ...]
+    space: spaces.Space[Any]
+
+    def of(self, observation: Any) -> np.ndarray:
+        """What an observation has here, flat."""
+        for name in self.path:
+            observation = observation[name]
+        return np.asarray(observation).reshape(-1)
+
+    @property
+    def size(self) -> int:
+        """Numbers in it."""
+        return int(np.prod(self.space.shape or ()))
+
+    @cached_property
+    def names(self) -> Names | None:
+        """The values that each place can have, if these are names."""
+        space = self.space
+        if isinstance(space, spaces.Discrete):
+            return np.array([int(space.start)]), np.array([int(space.n)])
+        if isinstance(space, spaces.MultiDiscrete):
+            return np.asarray(space.start).reshape(-1), np.asarray(space.nvec).reshape(-1)
+        if isinstance(space, spaces.MultiBinary):
+            size = int(np.prod(space.shape))
+            return np.zeros(size, int), np.full(size, 2)
+        if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.integer):
+            low, high = (bound.reshape(-1).astype(int) for bound in (space.low, space.high))
+            if np.all(high - low < FEW):
+                return low, high - low + 1
+        return None
+
+
+def leaves(space: spaces.Space[Any], path: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
+    """The parts of a space, those of parts included."""
+    if isinstance(space, spaces.Dict):
+        for name, part in space.spaces.items():
+            yield from leaves(part, (*path, name))
+    elif isinstance(space, spaces.Tuple):
+        for k, part in enumerate(space.spaces):
+            yield from leaves(part, (*path, k))
+    elif isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary | spaces.Box):
+        yield Leaf(path, space)
+    else:
+        where = f" at {'/'.join(map(str, path))!r}" if path else ""
+        raise InputError(
+            f"observations of {space}{where} cannot be read: leave them out or make numbers of them, for instance with "
+            "gymnasium.wrappers.FilterObservation or TransformObservation"
+        )
+
+
+class WordReader:
+    """Whole numbers that are names, as words: one word for every place and value."""
+
+    picture = None
+    dtype = np.dtype(np.int16)
+
+    def __init__(self, parts: Sequence[Leaf]) -> None:
+        names = [part.names for part in parts if part.names is not None]
+        low, counts = (np.concatenate([pair[k] for pair in names]) for k in (0, 1))
+        self.parts, self.slots, self.vocabulary = parts, len(counts), 1 + int(counts.sum())
+        self.shift = 1 + np.cumsum(counts) - counts - low
+        """From a value at every place to its word; 0 is left to those that see nothing."""
+
+    def read(self, observation: Any) -> np.ndarray:
+        """The words of an observation."""
+        return np.concatenate([part.of(observation) for part in self.parts]) + self.shift
+
+
+class NumberReader:
+    """Numbers of order one: quantities on a common scale, and for names a one where they are."""
+
+    picture, vocabulary = None, 0
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, parts: Sequence[Leaf]) -> None:
+        self.parts = parts
+        self.slots = sum(len(numbers(part.space, part.names, np.zeros(part.size))) for part in parts)
+
+    def read(self, observation: Any) -> np.ndarray:
+        """The numbers of an observation."""
+        each = [numbers(part.space, part.names, part.of(observation)) for part in self.parts]
+        return np.concatenate(each).astype(np.float32)
+
+
+def numbers(space: spaces.Space[Any], names: Names | None, flat: np.ndarray) -> np.ndarray:
+    """One part of an observation as numbers of order one."""
+    if names is not None:
+        rows = zip(*names, flat, strict=True)
+        return np.concatenate([np.arange(low, low + count) == value for low, count, value in rows])
+    assert isinstance(space, spaces.Box)
+    low, high = (np.asarray(bound, np.float64).reshape(-1) for bound in (space.low, space.high))
+    bounded = (low > -UNBOUNDED) & (high < UNBOUNDED) & (high > low)
+    low, high = np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)
+    # What has no bounds is shown by its size: 0 at 0, ±1 at ±15.
+    return np.where(bounded, 2 * (flat - low) / (high - low) - 1, np.sign(flat) * np.log2(1 + np.abs(flat)) / 4)
+
+
+class PictureReader:
+    """A picture, pixel by pixel."""
+
+    vocabulary = 0
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, shape: tuple[int, int, int]) -> None:
+        self.picture, self.slots = shape, int(np.prod(shape))
+
+    def read(self, observation: Any) -> np.ndarray:
+        """The pixels of an observation."""
+        return np.asarray(observation, np.uint8).reshape(-1)
+
+
+Reader = WordReader | NumberReader | PictureReader
+
+
+def reader_of(space: spaces.Space[Any]) -> Reader:
+    """How to see the observations of a space.
+
+    Whole numbers with few values are read as words, a picture of bytes as a picture, and anything else, also parts of
+    several kinds, as numbers.
+    """
+    parts = list(leaves(space))
+    names = [part.names for part in parts]
+    if all(pair is not None for pair in names) and sum(int(pair[1].sum()) for pair in names if pair) < MANY_WORDS:
+        return WordReader(parts)
+    if isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) in (2, 3):
+        rows, columns, channels = (*space.shape, 1)[:3]
+        if min(rows, columns) >= SMALLEST_PICTURE:
+            return PictureReader((rows, columns, channels))
+    return NumberReader(parts)

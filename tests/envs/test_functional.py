@@ -1,0 +1,96 @@
+"""JAX in: a functional environment, seen as numbers and as a picture, trained on end to end."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import saplan
+from saplan.algebra import Cyclic, Exogenous, Natural, Product
+from saplan.envs.functional import JaxWorld, jax_world
+from saplan.errors import InputError
+from saplan.model.training import begin_training
+
+SIDE = 16
+
+
+class Walk:
+    """A row of four places; at the last a lamp can be switched. The hour goes round by itself."""
+
+    def reset(self, key: Any, params: Any) -> Any:
+        state = {"place": jax.random.randint(key, (), 0, 4), "lamp": jnp.int32(0), "hour": jnp.int32(0)}
+        return self.see(state), state
+
+    def step(self, key: Any, state: Any, action: Any, params: Any) -> Any:
+        place = jnp.clip(state["place"] + jnp.array([-1, 1, 0])[action], 0, 3)
+        lamp = (state["lamp"] + ((action == 2) & (place == 3))) % params
+        state = {"place": place, "lamp": lamp, "hour": (state["hour"] + 1) % 12}
+        return self.see(state), state, 0.0, jnp.bool_(False), {}
+
+    def see(self, state: Any) -> Any:
+        return jax.nn.one_hot(state["place"], 4)
+
+
+class Painted(Walk):
+    """The same as a picture."""
+
+    def see(self, state: Any) -> Any:
+        return jnp.zeros((SIDE, SIDE, 1), jnp.uint8).at[4, 4 * state["place"]].set(255)
+
+
+SPACE = Product.of(lamp=Cyclic(3), hour=Exogenous(Cyclic(12)))
+
+
+def attributes(seen: Any, state: Any) -> Any:
+    return jnp.stack([state["lamp"], state["hour"]]).astype(jnp.float32)
+
+
+def world_of(env: Any) -> JaxWorld:
+    return jax_world(env, SPACE, attributes, ["lamp=1", "lamp=2"], ("left", "right", "switch"), params=3)
+
+
+def test_training_end_to_end() -> None:
+    world = world_of(Painted())
+    settings = saplan.Settings(lanes=16, minibatches=4, hidden=32, attempt_steps=12, game_steps=40)
+    agent = saplan.train(world, 12_000, 0, settings, looks=0)
+    assert int(agent.memory.size) == 1, "the hour is no change of anything"
+    assert saplan.evaluate(agent, 40, budget=30).success.mean() > 0.9
+    state = world.reset(jax.random.key(0))
+    plan = agent.plan(state, "lamp=2")
+    assert len(plan.transitions) == 2
+
+
+def test_the_other_methods_refuse_what_changes_by_itself() -> None:
+    with pytest.raises(InputError, match="hour changes by itself"):
+        saplan.train(world_of(Walk()), 20_000, method="unstructured", looks=0)
+
+
+def test_nobody_plans_for_the_hour() -> None:
+    with pytest.raises(InputError, match="'hour' changes by itself"):
+        saplan.parse_goal(SPACE, "lamp=1 hour=3")
+
+
+def test_numbers_reach_the_network_as_they_are() -> None:
+    world = world_of(Walk())
+    seen = world.observe(world.reset(jax.random.key(1)))
+    assert (world.picture, world.slots, world.vocabulary, seen.dtype) == (None, 4, 0, jnp.float32)
+    policy = begin_training(world, saplan.Settings(lanes=4, minibatches=2, hidden=8), jax.random.key(0)).policy
+    sights, rho = jnp.eye(4), jnp.zeros((4, 2))
+    assert len(np.unique(np.asarray(policy.trunk(sights, rho)), axis=0)) == 4
+
+
+def test_pixels_reach_the_network_as_they_are() -> None:
+    world = world_of(Painted())
+    assert world.picture == (SIDE, SIDE, 1)
+    seen = world.observe(world.reset(jax.random.key(1)))
+    assert seen.dtype == jnp.uint8
+    assert int(np.asarray(seen).sum()) == 255
+
+
+def test_what_cannot_be_a_world() -> None:
+    with pytest.raises(InputError, match="attributes must be 2 numbers"):
+        jax_world(Walk(), SPACE, lambda seen, state: jnp.zeros(3), [], 3, params=3)
+    with pytest.raises(InputError, match="lie outside"):
+        jax_world(Walk(), Product.of(x=Natural()), lambda seen, state: -jnp.ones(1), [], 3, params=3)
