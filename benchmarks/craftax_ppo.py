@@ -11,6 +11,7 @@ import argparse
 import platform
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,7 +98,7 @@ def trainer(
     return start, update
 
 
-def test(world: Game[Any], goal: Goal, rules: PpoRules, params: Params, tasks: int) -> Array:
+def test(world: Game[Any], goal: Goal, rules: PpoRules, tasks: int, params: Params) -> Array:
     """Share of fresh worlds in which the goal is reached in time."""
     start = begin(world, jax.random.key(TEST_SEED), tasks)
 
@@ -135,7 +136,7 @@ def main() -> None:
             training, share = advance(training)
             if k % max(1, updates // 10) == 0:
                 print(f"{text}: {k}/{updates} updates, {float(jnp.mean(share)):.1%} of games end with it", flush=True)
-        success = jax.jit(jax.vmap(lambda params: test(world, goal, rules, params, options.tasks)))(training.params)
+        success = jax.jit(jax.vmap(partial(test, world, goal, rules, options.tasks)))(training.params)
         for seed, reached in enumerate(success.tolist()):
             rows.append({"goal": text, "seed": seed, "steps": options.steps, "tasks": options.tasks,
                          "success": round(reached, 4)})  # fmt: skip

@@ -3,13 +3,15 @@
 python benchmarks/results.py
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from saplan.experiments.statistics import bootstrap_interval, interquartile_mean
 from saplan.experiments.summary import PAPER
-from saplan.experiments.tables import detail_table, groups, read_results, success_table, table
+from saplan.experiments.tables import ablation_table, detail_table, groups, read_results, success_table, table
+from saplan.runs.config import read_json
 from saplan.runs.store import ORACLE
 
 HERE = Path(__file__).resolve().parent.parent
@@ -60,9 +62,73 @@ def methods() -> str:
     return table(["game", *names], [[game, *(row.get(name, "") for name in names)] for game, row in found.items()])
 
 
+def ablations() -> str:
+    """What is lost without each part, at the small budgets, against the default there."""
+    default = [row for row in read_results(RESULTS) if row.get("variant") == "default" and "CPU" in row["hardware"]]
+    return ablation_table([*default, *read_results(RESULTS / "ablations")])
+
+
+def row_times() -> str:
+    """How long the structured row took, with and without programs that were compiled before."""
+    rows = []
+    for name, what in (("row-cold", "compiled anew"), ("row-warm", "compiled before")):
+        told = read_json(RESULTS / f"{name}.json")
+        first, last = (max(row[when] for row in told["rows"]) for when in ("compiled", "trained"))
+        rows.append([what, f"{first:.0f} s", f"{last - first:.0f} s", f"**{told['wall_seconds']:.0f} s**"])
+    return table(["programs", "until all had trained their first chunk", "training", "in all"], rows)
+
+
+def mean_and_each(values: Sequence[float]) -> str:
+    """A mean in bold, and what it is the mean of."""
+    return f"**{np.mean(values):.1%}** ({', '.join(f'{value:.1%}' for value in values)})"
+
+
+def taxi() -> str:
+    """Goals reached and edges learnt, seed by seed."""
+    rows = read_json(RESULTS / "taxi.json")["rows"]
+    cells = [
+        [str(row["seed"]), f"{row['success']:.1%}", f"{row['precision']:.3f}", f"{row['recall']:.3f}"] for row in rows
+    ]
+    return table(["seed", "goals reached", "precision of edges", "recall of edges"], cells)
+
+
+def minigrid() -> str:
+    """Every goal of every environment, ours next to the opponent where it was paid for it."""
+    ours, paid = (read_json(RESULTS / f"{name}.json")["rows"] for name in ("minigrid", "minigrid-ppo"))
+    cells = []
+    for env in dict.fromkeys(row["env"] for row in ours):
+        mine = [row for row in ours if row["env"] == env]
+        theirs = [row for row in paid if row["env"] == env]
+        for goal in mine[0]["goals"]:
+            ppo = [row["goals"][goal] for row in theirs if goal in row["goals"]]
+            reached = mean_and_each([row["goals"][goal] for row in mine])
+            cells.append([env, f"`{goal}`", _millions(mine[0]["steps"]), reached, mean_and_each(ppo) if ppo else ""])
+    return table(["environment", "goal", "steps", "ours", "PPO, paid for this goal"], cells)
+
+
+def craftax() -> str:
+    """Every goal, from shallow to deep."""
+    ours, paid = (read_json(RESULTS / f"{name}.json")["rows"] for name in ("craftax", "craftax-ppo"))
+    cells = []
+    for goal in ours[0]["goals"]:
+        ppo = [row["success"] for row in paid if row["goal"] == goal]
+        reached = mean_and_each([row["goals"][goal] for row in ours])
+        cells.append([f"`{goal}`", _millions(ours[0]["steps"]), reached, mean_and_each(ppo) if ppo else ""])
+    return table(["goal", "steps", "ours", "PPO, paid for this goal"], cells)
+
+
+def _millions(steps: int) -> str:
+    return f"{steps / 1e6:g} M"
+
+
 TABLES = (
     (DOCUMENT, "agents", agents),
     (DOCUMENT, "paper's budgets", papers_budgets),
+    (DOCUMENT, "row", row_times),
+    (DOCUMENT, "ablations", ablations),
+    (DOCUMENT, "taxi", taxi),
+    (DOCUMENT, "minigrid", minigrid),
+    (DOCUMENT, "craftax", craftax),
     (README, "small budgets", small_budgets),
     (README, "methods", methods),
 )

@@ -1,7 +1,7 @@
 """Craftax-Classic: wood, tables, pickaxes, stone and iron, after training without any task. It wants a GPU.
 
     pip install craftax
-    python examples/craftax_classic.py --steps 100000000 --seeds 3 --json results/craftax.json
+    python examples/craftax_classic.py --seeds 3 --out runs/craftax --json results/craftax.json
 
 Prints the share of goals, by their depth, that are reached within 500 steps in worlds never seen. The opponent is
 benchmarks/craftax_ppo.py.
@@ -27,6 +27,7 @@ from saplan.experiments.show import Progress
 from saplan.experiments.train import hardware, train_seeds
 from saplan.goals import parse_goal
 from saplan.runs.config import write_json
+from saplan.runs.store import MANIFEST
 
 ITEMS = ("wood", "stone", "coal", "iron", "diamond", "wood_pickaxe", "stone_pickaxe", "iron_pickaxe")
 BODY = ("health", "food", "drink", "energy")
@@ -41,6 +42,8 @@ GOALS = (
 )  # fmt: skip
 """From shallow to deep."""
 BUDGET = 500
+PLANNING = saplan.Planning(attempt_steps=80, patience=3.0, max_nodes=20_000, max_seconds=2.0)
+"""What is looked for may lie out of sight: attempts last longer. And a search that finds no way shall not take long."""
 
 
 def attributes(observation: Array, state: Any) -> Float[Array, "K"]:
@@ -70,28 +73,36 @@ def success_by_goal(world: JaxWorld, success: np.ndarray) -> dict[str, float]:
     return each
 
 
-def main() -> None:
-    """Trains, tests, prints and writes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=100_000_000)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--tasks", type=int, default=600)
-    parser.add_argument("--lanes", type=int, default=1024)
-    parser.add_argument("--out", type=Path, help="keep the runs here")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    world, rows = craftax(), []
+def trained(world: JaxWorld, options: argparse.Namespace) -> list[Any]:
+    """An agent per seed: those of the runs that are there, or new ones."""
+    outs = [options.out / str(seed) for seed in range(options.seeds)] if options.out else None
+    if outs and all((out / MANIFEST).exists() for out in outs):
+        return [saplan.load(out, world) for out in outs]
     settings = saplan.Settings(
-        lanes=options.lanes, hidden=256, learning_rate=1e-3, capacity=32, attempt_steps=60, game_steps=300
+        lanes=options.lanes, hidden=256, learning_rate=1e-3, capacity=32, attempt_steps=80, game_steps=400
     )
 
     def show(progress: Progress) -> None:
         print(progress.line(), flush=True)
 
-    outs = [options.out / str(seed) for seed in range(options.seeds)] if options.out else None
-    agents = train_seeds(world, options.steps, range(options.seeds), settings, outs, looks=0, show=show)
-    for seed, agent in enumerate(agents):
-        success = saplan.evaluate(agent, options.tasks, budget=BUDGET).success
+    return train_seeds(world, options.steps, range(options.seeds), settings, outs, looks=3, look_tasks=0, show=show)
+
+
+def main() -> None:
+    """Trains, tests, prints and writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=24_000_000)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--tasks", type=int, default=600, help="0: only train")
+    parser.add_argument("--lanes", type=int, default=1024)
+    parser.add_argument("--out", type=Path, help="keep the runs here; those that are there are not trained again")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    world, rows = craftax(), []
+    for seed, agent in enumerate(trained(world, options)):
+        if not options.tasks:
+            continue
+        success = saplan.evaluate(agent, options.tasks, budget=BUDGET, planning=PLANNING).success
         goals = success_by_goal(world, success)
         rows.append({"seed": seed, "steps": options.steps, "tasks": options.tasks, "goals": goals})
         print(f"seed {seed}: " + ", ".join(f"{text}: {share:.0%}" for text, share in goals.items()), flush=True)

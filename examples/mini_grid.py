@@ -150,6 +150,16 @@ TASKS = (
 )  # fmt: skip
 
 
+def unlocking_world() -> HostWorld:
+    """BlockedUnlockPickup, for `saplan check` and films."""
+    return TASKS[0].world()
+
+
+def corridor_world() -> HostWorld:
+    """KeyCorridor."""
+    return TASKS[1].world()
+
+
 def ours(task: Task, seed: int, options: argparse.Namespace) -> dict[str, float]:
     """Trains without any task; success on every goal."""
     world = task.world(options.processes)

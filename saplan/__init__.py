@@ -4,8 +4,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from saplan.algebra import Categorical, Cyclic, Integer, Natural, Product, Real
+    from saplan.algebra import Categorical, Cyclic, Exogenous, Integer, Natural, Product, Real
+    from saplan.envs.functional import jax_world
+    from saplan.envs.host import gym_world
     from saplan.errors import InputError
+    from saplan.experiments.check import check_world
     from saplan.experiments.evaluate import evaluate
     from saplan.experiments.train import train
     from saplan.games import Exchange, Mining, Switches, make_game, task_set
@@ -16,8 +19,11 @@ if TYPE_CHECKING:
     from saplan.runs.store import load
 
 _HOMES = {
-    "saplan.algebra": ("Categorical", "Cyclic", "Integer", "Natural", "Product", "Real"),
+    "saplan.algebra": ("Categorical", "Cyclic", "Exogenous", "Integer", "Natural", "Product", "Real"),
+    "saplan.envs.functional": ("jax_world",),
+    "saplan.envs.host": ("gym_world",),
     "saplan.errors": ("InputError",),
+    "saplan.experiments.check": ("check_world",),
     "saplan.experiments.evaluate": ("evaluate",),
     "saplan.experiments.train": ("train",),
     "saplan.games": ("Exchange", "Mining", "Switches", "make_game", "task_set"),
@@ -33,6 +39,7 @@ __all__ = [
     "Categorical",
     "Cyclic",
     "Exchange",
+    "Exogenous",
     "Goal",
     "InputError",
     "Integer",
@@ -43,7 +50,10 @@ __all__ = [
     "Real",
     "Settings",
     "Switches",
+    "check_world",
     "evaluate",
+    "gym_world",
+    "jax_world",
     "load",
     "make_game",
     "parse_goal",

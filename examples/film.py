@@ -1,0 +1,57 @@
+"""A task in an environment of Gymnasium as a film, in the environment's own pictures.
+
+    python examples/film.py mini_grid.py:corridor_world runs/corridor 'door=open ball=1' docs/pictures/corridor.gif
+
+The first argument names a file beside this one and a function in it that makes the world, the second a run that was
+trained there.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image
+
+import saplan
+from saplan.cli.worlds import load_world
+from saplan.envs.host import HostWorld
+from saplan.goals import Goal, parse_goal
+
+
+def frames(world: HostWorld, agent: Any, text: str, seed: int, budget: int) -> list[np.ndarray]:
+    """A picture of every moment until the goal holds."""
+    state = jax.vmap(world.reset)(jax.random.split(jax.random.key(seed), 1))
+    goal = parse_goal(world.space, text)
+    walker = agent.walker(state, Goal(jnp.asarray(goal.low)[None], jnp.asarray(goal.high)[None]), saplan.Planning())
+    pictures = [world.frame(jax.tree.map(lambda x: x[0], walker.state))]
+    for _ in walker.moves(budget, seed):
+        pictures.append(world.frame(jax.tree.map(lambda x: x[0], walker.state)))
+    return pictures
+
+
+def main() -> None:
+    """Walks and writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("world")
+    parser.add_argument("run", type=Path)
+    parser.add_argument("goal")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--budget", type=int, default=150)
+    parser.add_argument("--width", type=int, default=240)
+    parser.add_argument("--milliseconds", type=int, default=160, help="per step")
+    options = parser.parse_args()
+    world = load_world(str(Path(__file__).parent / options.world))
+    pictures = frames(world, saplan.load(options.run, world), options.goal, options.seed, options.budget)
+    height = round(pictures[0].shape[0] * options.width / pictures[0].shape[1])
+    small = [Image.fromarray(picture).resize((options.width, height)).quantize(32) for picture in pictures]
+    pauses = [options.milliseconds] * (len(small) - 1) + [2000]
+    small[0].save(options.out, save_all=True, append_images=small[1:], duration=pauses, loop=0)
+    print(f"{len(pictures) - 1} steps are in {options.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""MiniGrid: attributes of two environments that nobody here wrote, and a short training."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import saplan
+from saplan.envs.host import HostWorld, gym_world
+
+pytest.importorskip("minigrid", reason="the examples of MiniGrid need it: pip install minigrid")
+EXAMPLE = Path(__file__).parents[2] / "examples" / "mini_grid.py"
+
+
+def example() -> Any:
+    spec = importlib.util.spec_from_file_location("mini_grid_example", EXAMPLE)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    assert spec.loader is not None
+    spec.loader.exec_module(module)
+    return module
+
+
+mini_grid = example()
+LEFT, RIGHT, FORWARD, PICK, DROP, TOGGLE = range(6)
+
+
+@pytest.mark.parametrize("task", mini_grid.TASKS, ids=lambda task: task.env)
+def test_attributes_stay_in_their_space(task: Any) -> None:
+    world = task.world()
+    state = world.reset(jax.random.key(0))
+    for action in np.random.default_rng(0).integers(6, size=60):
+        state = world.step(jax.random.key(0), state, jnp.int32(action))
+        assert bool(task.space.contains(state.rho)), task.space.format(state.rho)
+    assert world.frame(state).shape[2] == 3
+
+
+def test_the_view_turns_with_the_agent() -> None:
+    task = mini_grid.TASKS[0]
+    env = task.make()
+    seen, _ = env.reset(seed=3)
+    for _ in range(4):
+        seen, *_ = env.step(LEFT)
+    size = 2 * task.reach + 1
+    turned, *_ = env.step(LEFT)
+    here, there = seen.reshape(size, size), turned.reshape(size, size)
+    assert not np.array_equal(here, there)
+    assert any(np.array_equal(np.rot90(here, k), there) for k in (1, 3))
+    x, y = env.unwrapped.agent_pos
+    ahead = env.unwrapped.grid.get(*env.unwrapped.front_pos)
+    middle = there[task.reach - 1 : task.reach + 2, task.reach - 1 : task.reach + 2]
+    kinds = sorted(middle[mask] for mask in [(0, 1), (1, 0), (1, 2), (2, 1)])
+    around = [env.unwrapped.grid.get(x + dx, y + dy) for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1))]
+    assert kinds == sorted(0 if thing is None else mini_grid.kind_of(thing) for thing in around)
+    assert ahead is None or mini_grid.kind_of(ahead) in kinds
+
+
+def test_a_short_training_learns_to_take_the_key() -> None:
+    task = mini_grid.TASKS[0]
+    world: HostWorld = gym_world(task.make, task.space, task.attributes, ("key=1",), endless=True, name=task.env)
+    agent = saplan.train(world, 120_000, 0, saplan.Settings(lanes=64, minibatches=8), looks=0)
+    known = {task.space.format_delta(delta) for delta in np.asarray(agent.memory.delta[: int(agent.memory.size)])}
+    assert {"key +1", "key -1", "ball +1, blocked +1 mod 2"} <= known
+    assert saplan.evaluate(agent, 60, budget=100).success.mean() > 0.6, "by chance it is a quarter"
