@@ -284,21 +284,29 @@ class MiningOracle(OracleWalker):
     def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
         """Chooses the item that leads to the goal soonest."""
         length = np.asarray(lengths(self.state, self.walk_lengths))
-        served, game = self.oracle.knowledge.served, self.oracle.game
-        change_of = served.argmax(axis=0)
-        assert isinstance(game, Mining)
         for k in tasks:
             if self.moved[k]:
                 self.refused[k] = set()
-            amounts, hammer = self.rho[k, : game.minerals], int(self.rho[k, -1] > 0)
-            cell = tuple(np.rint(amounts * FINE).astype(int))
-            total = length[k] + self.values[(k, hammer, slice(None), *cell)]
-            for j in range(game.minerals):  # whether a dump is allowed is known exactly
-                if not bool(game.inside(jnp.asarray(amounts - game.dumps * np.eye(game.minerals)[j]))):
-                    total[game.minerals * game.deposits + 1 + j] = FAR
-            total[np.isin(change_of, list(self.refused[k]))] = FAR
-            best = int(np.argmin(total))
-            self.set_out(int(k), int(change_of[best]), best)
+            best = int(np.argmin(self.remaining(int(k), length[k])))
+            self.set_out(int(k), int(self.change_of[best]), best)
+
+    @property
+    def change_of(self) -> Int[np.ndarray, "items"]:
+        """The change that every item serves."""
+        return self.oracle.knowledge.served.argmax(axis=0)
+
+    def remaining(self, task: int, length: Int[np.ndarray, "items"]) -> Float[np.ndarray, "items"]:
+        """The steps to the goal that are expected by way of every item, `FAR` where there is no way."""
+        game = self.oracle.game
+        assert isinstance(game, Mining)
+        amounts, hammer = self.rho[task, : game.minerals], int(self.rho[task, -1] > 0)
+        cell = tuple(np.rint(amounts * FINE).astype(int))
+        total = length + self.values[(task, hammer, slice(None), *cell)]
+        for j in range(game.minerals):  # whether a dump is allowed is known exactly
+            if not bool(game.inside(jnp.asarray(amounts - game.dumps * np.eye(game.minerals)[j]))):
+                total[game.minerals * game.deposits + 1 + j] = FAR
+        total[np.isin(self.change_of, list(self.refused[task]))] = FAR
+        return total
 
 
 @eqx.filter_jit

@@ -14,6 +14,7 @@ from saplan.cli.attributes import fit_attributes, label
 from saplan.cli.games import games, play
 from saplan.cli.reproducing import reproduce
 from saplan.cli.training import demo, train
+from saplan.cli.watching import watch
 from saplan.cli.worlds import check
 from saplan.errors import InputError, NotFiniteError, StoppedError, unknown_name
 
@@ -26,6 +27,7 @@ COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
     "check": ("find what would go wrong with a world of your own", check),
     "evaluate": ("success of a trained agent on fixed tasks", evaluate),
     "plan": ("plan a path of attributes to a goal, and walk it", plan),
+    "watch": ("watch an agent plan and walk, in the browser", watch),
     "reproduce": ("the paper's table and figures, with intervals", reproduce),
     "demo": ("train on switches, compare with the paper, carry out a plan", demo),
     "doctor": ("check that this installation works", doctor),

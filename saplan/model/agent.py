@@ -134,10 +134,7 @@ class InExpectation:
         discrete = np.asarray(agent.memory.spread).max(axis=0) <= np.asarray(agent.game.space.grain)
         cells = np.asarray(agent.game.space.grain, np.float32) * np.where(discrete, 1, CELL)
         self.landscape = Landscape(
-            cells.astype(np.float32),
-            lambda nodes: self.edges(nodes, planning),
-            planning.max_nodes,
-            planning.max_seconds,
+            cells.astype(np.float32), partial(spread_edges, agent, planning), planning.max_nodes, planning.max_seconds
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -149,13 +146,14 @@ class InExpectation:
         """The ways from several ρ to a goal each, in expectation."""
         return self.landscape.routes(rho, np.asarray(goals.low), np.asarray(goals.high), raised)
 
-    def edges(
-        self, rho: Float[np.ndarray, "n K"], planning: Planning
-    ) -> tuple[Float[np.ndarray, "n C Q K"], Bool[np.ndarray, "n C Q"], Float[np.ndarray, "n C"]]:
-        """Ends and costs of all transitions from a batch of nodes, scored in batches of few sizes."""
-        parts = in_batches(rho, lambda batch: price_spread(self.agent, batch, planning))
-        ends, real, cost = (np.concatenate([np.asarray(part[k]) for part in parts])[: len(rho)] for k in range(3))
-        return ends, real, cost
+
+def spread_edges(
+    agent: Agent, planning: Planning, rho: Float[np.ndarray, "n K"]
+) -> tuple[Float[np.ndarray, "n C Q K"], Bool[np.ndarray, "n C Q"], Float[np.ndarray, "n C"]]:
+    """Ends and costs of all uncertain transitions from a batch of nodes, scored in batches of few sizes."""
+    parts = in_batches(rho, lambda batch: price_spread(agent, batch, planning))
+    ends, real, cost = (np.concatenate([np.asarray(part[k]) for part in parts])[: len(rho)] for k in range(3))
+    return ends, real, cost
 
 
 def in_batches(rho: Float[np.ndarray, "n K"], ask: Callable[[np.ndarray], Any]) -> list[Any]:

@@ -101,6 +101,8 @@ class Walker(abc.ABC):
         self.clock = np.zeros(len(self.rho), np.int32)
         self.moved = np.ones(len(self.rho), bool)
         """Where the last step changed ρ, and before the first step everywhere."""
+        self.undecided = np.ones(len(self.rho), bool)
+        """Whose last attempt has ended, with nothing decided since."""
         self.done = self._reached(np.asarray(true))
         self.walked = Walk(self.done, np.zeros(len(self.rho), int))
 
@@ -133,15 +135,24 @@ class Walker(abc.ABC):
         for time, key in enumerate(jax.random.split(jax.random.key(seed), budget)):
             if self.done.all():
                 break
-            late = ~self.done & self.late()
-            for k in np.flatnonzero(late):
-                self.ended(int(k), False)
-            self.clock[late] = 0
-            self.decide(np.flatnonzero(~self.done & (self.moved | late)))
+            late = self.settle()
             reached = self._step(key) & ~self.done
             self.walked.steps[reached] = time + 1
             self.done |= reached
             yield self.moved | late
+
+    def settle(self) -> Bool[np.ndarray, "tasks"]:
+        """Ends attempts that last too long, and decides what is tried next; says whose attempt that ended.
+
+        Every step begins with it. To know beforehand what will be tried, call it sooner: it decides only once.
+        """
+        late = ~self.done & self.late()
+        for k in np.flatnonzero(late):
+            self.ended(int(k), False)
+        self.clock[late] = 0
+        self.decide(np.flatnonzero(~self.done & (self.undecided | late)))
+        self.undecided[:] = False
+        return late
 
     def _reached(self, rho: Float[np.ndarray, "tasks K"]) -> Bool[np.ndarray, "tasks"]:
         return np.all((rho >= self.low) & (rho <= self.high), axis=1)
@@ -154,6 +165,7 @@ class Walker(abc.ABC):
         true, after, hit = (np.asarray(x) for x in seen)
         self.clock += 1
         self.moved = np.any((after != self.rho) & ~self.game.space.exogenous, axis=1)
+        self.undecided = self.moved.copy()
         for k in np.flatnonzero(self.moved & ~self.done):
             self.ended(int(k), bool(hit[k]))
         self.clock[self.moved] = 0

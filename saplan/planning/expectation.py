@@ -14,11 +14,13 @@ from jaxtyping import Bool, Float, Float32, Int64
 
 from saplan.planning.graph import NO_NODE, Nodes, Raised, hashed, mixers
 from saplan.planning.index import Index
-from saplan.planning.search import Ways
+from saplan.planning.search import Outcome, Plan, Ways
 
 FAR = 60.0
 """The cost of what leads nowhere, in nats: far above that of any sensible plan."""
 SWEEPS = 200
+LONGEST = 100
+"""Transitions of a path that is shown."""
 ENOUGH = 1e-3
 """Nats that values may still change by when iteration ends."""
 
@@ -172,3 +174,32 @@ class ExpectedRoute:
                 cost[transition] += price
         total = np.where(then < FAR, cost + then, np.inf)
         return Ways(cost, total, np.isfinite(total))
+
+    def plan(self, rho: Float[np.ndarray, "K"]) -> Plan:
+        """The path that is taken if every change turns out as its mean. It may end before the goal: where means would
+        lead round in a circle, only chance leads on.
+        """
+        path, transitions = [np.asarray(rho, np.float32)], list[int]()
+        cost, met = 0.0, set[int]()
+        while not np.all((path[-1] >= self.low) & (path[-1] <= self.high)) and len(transitions) < LONGEST:
+            ways, node = self.ways(path[-1]), int(self._find(path[-1][None])[0])
+            if ways is None or not np.isfinite(ways.total.min()) or node in met:
+                break
+            met.add(node)
+            best = int(np.argmin(ways.total))
+            cost = cost or float(ways.total[best])
+            transitions.append(best)
+            path.append(self.end(path[-1], best))
+        if len(path) == 1 and np.any((path[0] < self.low) | (path[0] > self.high)):
+            return Plan(Outcome.UNREACHABLE if self.landscape.complete else Outcome.SPENT)
+        return Plan(Outcome.FOUND, cost, tuple(tuple(map(float, place)) for place in path), tuple(transitions))
+
+    def end(self, rho: Float[np.ndarray, "K"], transition: int) -> Float32[np.ndarray, "K"]:
+        """Where a transition leads in the mean."""
+        ends, real, _ = self.landscape.edges(np.asarray(rho, np.float32)[None])
+        return ends[0, transition][real[0, transition]].mean(axis=0).astype(np.float32)
+
+    @property
+    def met(self) -> Nodes:
+        """Every ρ that can be come to, in the middle of its cell."""
+        return self.landscape.rho

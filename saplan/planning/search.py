@@ -92,6 +92,15 @@ class Route:
         nearer = remaining[np.maximum(graph.ends[node], 0)] < remaining[node]
         return Ways(graph.cost[node], self.options(node), nearer)
 
+    def end(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+        """Where a transition that leads somewhere leads."""
+        return self.field.graph.rho[self.field.graph.ends[self.node(rho), transition]]
+
+    @property
+    def met(self) -> Nodes:
+        """Every ρ that the search came to."""
+        return self.field.graph.rho[self.field.graph.owner == self.owner]
+
     def plan(self, rho: Float[np.ndarray, "K"]) -> Plan:
         """The cheapest path from ρ, if the search met it."""
         graph, node = (

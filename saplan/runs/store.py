@@ -18,10 +18,11 @@ from saplan.runs.files import make_directory, read_bytes, replace_file
 ARRAYS = "agent.safetensors"
 MANIFEST = "manifest.json"
 FORMAT = "saplan agent 1"
+STRUCTURED = "structured"
 ORACLE = "oracle"
 """The one method that is not trained."""
 SHIPPED = Path(__file__).parent.parent / "agents"
-"""Small trained agents, one per game."""
+"""Small trained agents: our method's for every game, and opponents."""
 LARGEST = 512 * 2**20
 """Files beyond this size are refused unread."""
 
@@ -69,10 +70,23 @@ def load_agent(directory: Path, world: Game[Any] | None = None) -> tuple[AnyAgen
     return fill(_outline(config, directory / MANIFEST), from_bytes(data, path), path), config
 
 
-def find_agent(run: str) -> Path:
+def shipped(game: str, method: str = STRUCTURED) -> Path:
+    """Where the agent of a method is shipped, if there is one."""
+    return SHIPPED / (game if method == STRUCTURED else f"{game}-{method}")
+
+
+def shipped_methods(game: str) -> tuple[str, ...]:
+    """The methods that are shipped for a game, ours first."""
+    return tuple(method for method in METHODS if (shipped(game, method) / MANIFEST).is_file())
+
+
+def find_agent(run: str, method: str | None = None) -> Path:
     """The directory of a run, or that of the agent shipped for a game of this name."""
     if run in GAMES:
-        return SHIPPED / run
+        known = shipped_methods(run)
+        if method is not None and method not in known:
+            raise InputError(f"no agent of the method {method} is shipped for {run} (shipped: {', '.join(known)})")
+        return shipped(run, method or STRUCTURED)
     if not Path(run).is_dir():
         raise InputError(f"no run directory {run!r}, nor a game of that name (games: {', '.join(GAMES)})")
     return Path(run)
@@ -89,7 +103,7 @@ def open_agent(run: str, method: str | None = None) -> tuple[AnyAgent, RunConfig
         return Oracle(GAMES[run]()), None, None
     if method is not None and method not in METHODS:
         raise unknown_name("method", method, [*METHODS, ORACLE])
-    directory = find_agent(run)
+    directory = find_agent(run, method)
     agent, config = load_agent(directory)
     if method not in (None, config.method):
         raise InputError(f"{run} is a run of the method {config.method}, not of {method}")

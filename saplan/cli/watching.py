@@ -1,0 +1,56 @@
+"""`saplan watch` and `saplan render`."""
+
+import importlib.util
+from dataclasses import dataclass
+
+from saplan.cli.options import check_number, read
+from saplan.errors import InputError
+
+NEEDED = ("starlette", "uvicorn", "websockets")
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Watch an agent plan and walk, in the browser. Set goals with the mouse, see the path, the reasons and the map.
+    NAME is a run directory, or a game's name for the shipped agents; without it, the shipped agents of all games.
+    """
+
+    port: int | None = None
+    """Where to listen; by default 8765, or any free port if that is taken."""
+    host: str = "127.0.0.1"
+    """The address to listen at. By default nobody but this machine can connect; elsewhere only who has the token
+    that the printed address holds."""
+    no_browser: bool = False
+    """Only print the address."""
+    goal: str = ""
+    """The goal to begin with."""
+    seed: int = 0
+    """The map to begin with."""
+    method: str = ""
+    """The method to begin with."""
+
+
+def watch(arguments: list[str]) -> None:
+    """`saplan watch [NAME]`."""
+    name, rest = (arguments[0], arguments[1:]) if arguments and not arguments[0].startswith("-") else (None, arguments)
+    options = read(Watch, "watch [NAME]", rest)
+    check_number("--seed", options.seed)
+    if options.port is not None and not 0 <= options.port <= 65535:
+        raise InputError(f"--port must lie in 0..65535, got {options.port}")
+    if missing := [package for package in NEEDED if importlib.util.find_spec(package) is None]:
+        raise InputError(f"the page needs {', '.join(missing)}: pip install 'saplan[viewer]'")
+
+    from saplan.errors import unknown_name
+    from saplan.goals import parse_goal
+    from saplan.viewer.messages import Beginning
+    from saplan.viewer.server import serve
+    from saplan.viewer.worlds import Worlds
+
+    worlds = Worlds(name)
+    first = worlds.first
+    if options.method and options.method not in first.methods:
+        raise unknown_name("method", options.method, first.methods)
+    if options.goal:
+        parse_goal(first.game.space, options.goal)
+    begin = Beginning(options.method, options.seed, options.goal)
+    serve(worlds, options.host, options.port, begin, not options.no_browser)

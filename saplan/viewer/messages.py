@@ -1,0 +1,233 @@
+"""What the page and the server say to each other, as JSON. What comes in is checked field by field and never trusted."""
+
+import base64
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saplan.algebra import Block, Categorical, Cyclic, Natural, Real
+from saplan.errors import InputError, unknown_name
+from saplan.games import Game
+from saplan.games.scene import Scene
+from saplan.viewer.arithmetic import Arithmetic
+from saplan.viewer.plane import CELL, Plane
+from saplan.viewer.task import BUDGET, Moment, Start, Task
+from saplan.viewer.thought import Thought
+from saplan.viewer.worlds import Worlds
+
+LONGEST_TEXT = 400
+"""Characters of a name or a goal."""
+LARGEST_NUMBER = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Open:
+    """Show a map; if a goal is given, plan, and go on to a step."""
+
+    id: int
+    """Chosen by the page; every answer bears it."""
+    world: str
+    method: str
+    seed: int
+    goal: str
+    step: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """Take one step of the task that was opened last."""
+
+    id: int
+
+
+KINDS: dict[str, type[Open] | type[Step]] = {"open": Open, "step": Step}
+MOST = {"step": BUDGET}
+"""The largest number of a field, where it is not that of all."""
+
+
+def read(text: str) -> Open | Step:
+    """A message of the page; `InputError` if it is none."""
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InputError("a message must be JSON") from None
+    if not isinstance(said, dict) or not isinstance(said.get("type"), str):
+        raise InputError("a message must be an object with a type")
+    if said["type"] not in KINDS:
+        raise unknown_name("type of message", said["type"][:LONGEST_TEXT], KINDS)
+    kind = KINDS[said.pop("type")]
+    fields = {field.name: field.type for field in dataclasses.fields(kind)}
+    if said.keys() != fields.keys():
+        raise InputError(f"a message of this type has the fields {', '.join(fields)} and no others")
+    for name, value in said.items():
+        if fields[name] is int:
+            _check_number(name, value)
+        elif not isinstance(value, str) or len(value) > LONGEST_TEXT:
+            raise InputError(f"{name} must be text of at most {LONGEST_TEXT} characters")
+    return kind(**said)
+
+
+def _check_number(name: str, value: Any) -> None:
+    most = MOST.get(name, LARGEST_NUMBER)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise InputError(f"{name} must be a whole number in 0..{most}")
+
+
+def write(message: dict[str, Any]) -> str:
+    """A message of the server."""
+    return json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a page shows that asks for nothing in particular."""
+
+    method: str = ""
+    seed: int = 0
+    goal: str = ""
+
+
+def hello(worlds: Worlds, begin: Beginning) -> dict[str, Any]:
+    """What can be watched, and what to begin with."""
+    return {
+        "type": "hello",
+        "worlds": [
+            {
+                "name": world.name,
+                "game": world.game.name,
+                "methods": list(world.methods),
+                "example": world.example,
+            }
+            for world in worlds.worlds.values()
+        ],
+        "begin": dataclasses.asdict(begin),
+        "budget": BUDGET,
+    }
+
+
+def map_message(opened: Open, game: Game[Any], begin: Start) -> dict[str, Any]:
+    """A fresh map and its attributes."""
+    return {
+        "type": "map",
+        "id": opened.id,
+        "world": opened.world,
+        "method": opened.method,
+        "seed": opened.seed,
+        "scene": scene_data(begin.scene),
+        "rho": list(begin.rho),
+        "attributes": attributes_data(game, begin),
+    }
+
+
+def task_message(number: int, task: Task) -> dict[str, Any]:
+    """A task as far as it has come."""
+    return {
+        "type": "task",
+        "id": number,
+        "goal": {"text": task.text, "low": _numbers(task.goal.low), "high": _numbers(task.goal.high)},
+        "tried": [dataclasses.asdict(tried) for tried in task.tried],
+        "trail": [list(rho) for rho in task.trail],
+        **moment_data(task.now(task.thought)),
+    }
+
+
+def step_message(number: int, moment: Moment) -> dict[str, Any]:
+    """What a step has changed."""
+    return {"type": "step", "id": number, "tried": [dataclasses.asdict(one) for one in moment.tried]} | moment_data(
+        moment
+    )
+
+
+def refusal(number: int | None, reason: str, kind: str = "error") -> dict[str, Any]:
+    """One line that says what is wrong; of the kind `impossible` where it is the goal."""
+    return {"type": kind, "id": number, "reason": " ".join(reason.split())}
+
+
+def plane_message(number: int, plane: Plane) -> dict[str, Any]:
+    """The plane of mining, its probabilities as bytes in base 64."""
+    layers = None
+    if plane.chances is not None:
+        layers = [base64.b64encode(layer.tobytes()).decode("ascii") for layer in plane.chances]
+    columns, rows = (round(length / CELL) for length in plane.size)
+    return {
+        "type": "plane",
+        "id": number,
+        "centre": list(plane.centre),
+        "inner": plane.inner,
+        "outer": plane.outer,
+        "size": list(plane.size),
+        "names": list(plane.names),
+        "columns": columns,
+        "rows": rows,
+        "layers": layers,
+    }
+
+
+def moment_data(moment: Moment) -> dict[str, Any]:
+    """What there is to see after a step."""
+    return {
+        "step": moment.step,
+        "scene": scene_data(moment.scene),
+        "rho": list(moment.rho),
+        "thought": None if moment.thought is None else thought_data(moment.thought),
+        "reached": moment.reached,
+        "ended": moment.ended,
+    }
+
+
+def thought_data(thought: Thought) -> dict[str, Any]:
+    """A thought as plain data."""
+    return dataclasses.asdict(thought)
+
+
+def scene_data(scene: Scene) -> dict[str, Any]:
+    """A scene as plain data."""
+    return {
+        "height": scene.height,
+        "width": scene.width,
+        "walls": sorted(map(list, scene.walls)),
+        "agent": list(scene.agent),
+        "things": [[thing.row, thing.column, thing.shape, thing.colour] for thing in scene.things],
+        "held": [list(entry) for entry in scene.inventory],
+    }
+
+
+def attributes_data(game: Game[Any], begin: Start) -> list[dict[str, Any]]:
+    """Every attribute: its algebra, its colour, and what it can become by arithmetic."""
+    arithmetic = Arithmetic(game, np.array(begin.rho))
+    colours = {label: colour for label, colour, _ in begin.scene.inventory}
+    found = []
+    for k, (name, block) in enumerate(zip(game.space.names, game.space.blocks, strict=True)):
+        colour = "grey" if isinstance(block, Cyclic) else colours.get(name.removeprefix("map_"), "grey")
+        found.append(
+            {
+                "name": name,
+                "symbol": block.symbol,
+                "colour": colour,
+                "tolerance": block.tolerance,
+                "span": _numbers(arithmetic.span(k)),
+                **_shape(block),
+            }
+        )
+    return found
+
+
+def _shape(block: Block) -> dict[str, Any]:
+    """How an attribute is drawn."""
+    if isinstance(block, Natural):
+        return {"kind": "count"}
+    if isinstance(block, Cyclic):
+        return {"kind": "dial", "positions": block.q}
+    if isinstance(block, Categorical):
+        return {"kind": "label", "labels": list(block.labels)}
+    if isinstance(block, Real):
+        return {"kind": "real", "range": _numbers((block.low, block.high))}
+    return {"kind": "whole"}
+
+
+def _numbers(values: Any) -> list[float | None]:
+    """Numbers as JSON has them: None where they are infinite."""
+    return [float(x) if np.isfinite(x) else None for x in np.asarray(values, float)]

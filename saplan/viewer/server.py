@@ -1,0 +1,168 @@
+"""The server of the page: the listed files, and one socket per page. Planning never holds it up: that has threads."""
+
+import asyncio
+import contextlib
+import socket
+import sys
+import threading
+import traceback
+import webbrowser
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from saplan.errors import InputError
+from saplan.viewer import messages
+from saplan.viewer.guard import HEADERS, Guard
+from saplan.viewer.session import Answer, Session
+from saplan.viewer.task import Task, start
+from saplan.viewer.worlds import Worlds
+
+STATIC = Path(__file__).parent / "static"
+LISTED = {
+    "": ("index.html", "text/html"),
+    "style.css": ("style.css", "text/css"),
+    "app.js": ("app.js", "text/javascript"),
+    "drawing.js": ("drawing.js", "text/javascript"),
+    "wire.js": ("wire.js", "text/javascript"),
+    "map.js": ("map.js", "text/javascript"),
+    "attributes.js": ("attributes.js", "text/javascript"),
+    "plan.js": ("plan.js", "text/javascript"),
+    "plane.js": ("plane.js", "text/javascript"),
+    "icon.svg": ("icon.svg", "image/svg+xml"),
+}
+"""Everything that can be fetched: path → file and type."""
+SOCKET = "socket"
+CLIENTS = 8
+LARGEST_MESSAGE = 64 * 2**10
+USUAL_PORT = 8765
+FULL = f"{CLIENTS} pages are open, the most there may be: close one and reload"
+
+
+class Viewer:
+    """The application: who is connected, and what they may fetch."""
+
+    def __init__(self, worlds: Worlds, guard: Guard, begin: messages.Beginning) -> None:
+        """Reads the listed files once."""
+        self.worlds, self.guard, self.begin = worlds, guard, begin
+        self.files = {path: ((STATIC / name).read_bytes(), kind) for path, (name, kind) in LISTED.items()}
+        self.connected = 0
+        self.threads = ThreadPoolExecutor(CLIENTS, "planning")
+        self.app = Starlette(
+            routes=[
+                Route("/{path:path}", self.page, methods=["GET"]),
+                WebSocketRoute("/{path:path}", self.socket),
+            ]
+        )
+
+    async def page(self, request: Request) -> Response:
+        """One of the listed files, to those who may have it."""
+        if not self.guard.host_is_ours(request.headers.get("host")):
+            return PlainTextResponse("this server does not go by that name\n", 421, HEADERS)
+        path = self.guard.inside(request.url.path)
+        if path is None:
+            return PlainTextResponse("the token in the address is missing or wrong\n", 403, HEADERS)
+        if path.removeprefix("/") not in self.files:
+            return PlainTextResponse("there is no such file\n", 404, HEADERS)
+        data, kind = self.files[path.removeprefix("/")]
+        return Response(data, media_type=kind, headers=HEADERS)
+
+    async def socket(self, socket: WebSocket) -> None:
+        """One page, from its first message to its last."""
+        host, origin = socket.headers.get("host"), socket.headers.get("origin")
+        if not self.guard.origin_is_ours(origin, host) or self.guard.inside(socket.url.path) != f"/{SOCKET}":
+            await socket.close(1008)
+            return
+        await socket.accept()
+        if self.connected >= CLIENTS:
+            await socket.send_text(messages.write(messages.refusal(None, FULL)))
+            await socket.close(1013, "full")
+            return
+        self.connected += 1
+        try:
+            await self._serve(socket)
+        except (WebSocketDisconnect, RuntimeError):
+            pass  # the page has gone, perhaps while it was being answered
+        finally:
+            self.connected -= 1
+
+    async def _serve(self, socket: WebSocket) -> None:
+        session = Session(self.worlds)
+        await socket.send_text(messages.write(messages.hello(self.worlds, self.begin)))
+        while True:
+            said = await socket.receive()
+            if said["type"] == "websocket.disconnect":
+                return
+            await self._answer(socket, session, said.get("text") or "")
+
+    async def _answer(self, socket: WebSocket, session: Session, text: str) -> None:
+        """Sends answers as they are found, each thought of in a thread."""
+        answers, loop = session.answers(text), asyncio.get_running_loop()
+
+        def following() -> Answer | None:
+            try:
+                return next(answers, None)
+            except Exception:  # a fault of ours must end neither the server nor the page
+                traceback.print_exc(file=sys.stderr)
+                return messages.refusal(None, "the server failed at this; its terminal says how")
+
+        while (answer := await loop.run_in_executor(self.threads, following)) is not None:
+            await socket.send_text(messages.write(answer))
+
+
+def serve(worlds: Worlds, host: str, port: int | None, begin: messages.Beginning, browser: bool) -> None:
+    """Serves until Ctrl-C. Without a port, the usual one or any that is free."""
+    with contextlib.closing(listen(host, port)) as listening:
+        guard = Guard(host, listening.getsockname()[1])
+        viewer = Viewer(worlds, guard, begin)
+        threading.Thread(target=warm, args=(worlds, begin), daemon=True).start()
+        print(f"watch at {guard.address} (Ctrl-C ends it)", flush=True)
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(guard.address,), daemon=True).start()
+        server(viewer).run(sockets=[listening])
+
+
+def server(viewer: Viewer) -> uvicorn.Server:
+    """The server of an application, quiet and with bounds."""
+    config = uvicorn.Config(
+        viewer.app,
+        log_level="warning",
+        ws="websockets-sansio",
+        ws_max_size=LARGEST_MESSAGE,
+        lifespan="off",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(config)
+
+
+def listen(host: str, port: int | None) -> socket.socket:
+    """A socket that listens; `InputError` if the address cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    wanted = [USUAL_PORT, 0] if port is None else [port]
+    for number in wanted:
+        listening = socket.socket(family)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, number))
+            return listening
+        except OSError as error:
+            listening.close()
+            reason = error.strerror or str(error)
+    raise InputError(f"cannot listen at {host}, port {wanted[-1]}: {reason}; choose others with --host and --port")
+
+
+def warm(worlds: Worlds, begin: messages.Beginning) -> None:
+    """Draws the first map and makes a first plan, so that all is compiled when a page asks for it."""
+    world = worlds.first
+    fresh = start(world.game, begin.seed)
+    agent = worlds.agent(world.name, begin.method or world.methods[0])
+    with contextlib.suppress(InputError):  # that is for the page to say
+        Task(agent, fresh, begin.goal or world.example, begin.seed).forward()

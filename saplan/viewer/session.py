@@ -1,0 +1,60 @@
+"""One page that is connected: its task, and the answers to what it asks. Nothing here knows of sockets."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from saplan.errors import InputError
+from saplan.viewer import messages
+from saplan.viewer.plane import plane_of
+from saplan.viewer.task import Start, Task, start
+from saplan.viewer.worlds import Worlds
+
+Answer = dict[str, Any]
+
+
+class Session:
+    """A page sees one task at a time."""
+
+    def __init__(self, worlds: Worlds) -> None:
+        """No task yet."""
+        self.worlds = worlds
+        self.task: Task | None = None
+        self.number = 0
+
+    def answers(self, text: str) -> Iterator[Answer]:
+        """Answers one message, what is quickly known first. What is wrong with a message is answered, never raised."""
+        try:
+            said = messages.read(text)
+        except InputError as error:
+            yield messages.refusal(None, str(error))
+            return
+        try:
+            yield from self._open(said) if isinstance(said, messages.Open) else self._step(said)
+        except InputError as error:
+            yield messages.refusal(said.id, str(error))
+
+    def _open(self, asked: messages.Open) -> Iterator[Answer]:
+        self.task, self.number = None, asked.id
+        world = self.worlds.find(asked.world)
+        begin = start(world.game, asked.seed)
+        yield messages.map_message(asked, world.game, begin)
+        agent = self.worlds.agent(asked.world, asked.method)
+        plane = plane_of(agent)
+        if plane is not None:
+            yield messages.plane_message(asked.id, plane)
+        if asked.goal.strip():
+            yield self._plan(asked, agent, begin)
+
+    def _plan(self, asked: messages.Open, agent: Any, begin: Start) -> Answer:
+        try:
+            task = Task(agent, begin, asked.goal, asked.seed)
+        except InputError as error:
+            return messages.refusal(asked.id, str(error), "impossible")
+        task.skip_to(asked.step)
+        self.task = task
+        return messages.task_message(asked.id, task)
+
+    def _step(self, asked: messages.Step) -> Iterator[Answer]:
+        if self.task is None or asked.id != self.number:
+            raise InputError("no task is open under this number: set a goal first")
+        yield messages.step_message(asked.id, self.task.forward())

@@ -1,0 +1,113 @@
+// The map: every thing is drawn once and then moved, so that the browser animates it between steps.
+
+import { shape, svg } from "./drawing.js";
+
+const SHARED = 0.68; // the agent and what it stands on share their cell, both smaller
+
+export class GroundMap {
+  constructor(root, held) {
+    this.root = root;
+    this.held = held;
+    this.things = new Map();
+  }
+
+  // A fresh map: nothing of the last one stays.
+  begin(scene) {
+    this.root.replaceChildren();
+    this.things.clear();
+    const { width, height } = scene;
+    this.root.setAttribute("viewBox", `-0.1 -0.1 ${width + 0.2} ${height + 0.2}`);
+    this.root.append(svg("rect", { class: "floor", width, height, rx: 0.18 }), this.grid(width, height));
+    for (const [row, column] of scene.walls) this.root.append(shape("wall", "grey", column, row, 1));
+    this.path = svg("polyline", { class: "walked", points: "" });
+    this.root.append(this.path);
+    this.cells = [];
+    this.agent = svg("g", { class: "agent moves" });
+    this.agent.append(shape("agent", "grey", 0, 0, 1));
+    this.root.append(this.agent);
+    this.show(scene);
+  }
+
+  grid(width, height) {
+    let lines = "";
+    for (let k = 1; k < width; k += 1) lines += `M${k} 0V${height}`;
+    for (let k = 1; k < height; k += 1) lines += `M0 ${k}H${width}`;
+    return svg("path", { class: "grid", d: lines });
+  }
+
+  // The scene after a step.
+  show(scene) {
+    const [row, column] = scene.agent;
+    const seen = new Set();
+    let stands = false;
+    for (const [thingRow, thingColumn, form, colour] of scene.things) {
+      const key = `${thingRow},${thingColumn},${form}`;
+      seen.add(key);
+      const here = thingRow === row && thingColumn === column;
+      stands ||= here;
+      this.place(key, form, colour, thingColumn, thingRow, here ? SHARED : 1);
+    }
+    for (const [key, thing] of this.things) if (!seen.has(key)) this.vanish(key, thing);
+    const size = stands ? SHARED : 1;
+    const [x, y] = [column + 1 - size, row + 1 - size];
+    this.agent.style.transform = `translate(${x}px, ${y}px) scale(${size})`;
+    this.agent.dataset.cell = `${row},${column}`;
+    this.walk(column + 0.5, row + 0.5);
+    this.showHeld(scene.held);
+  }
+
+  place(key, form, colour, x, y, size) {
+    const transform = `translate(${x}px, ${y}px) scale(${size})`;
+    const old = this.things.get(key);
+    if (old && old.colour === colour) {
+      old.group.style.transform = transform;
+      return;
+    }
+    old?.group.remove();
+    const group = svg("g", { class: `thing moves ${old ? "turned" : ""}`, "data-shape": form, "data-colour": colour });
+    group.append(shape(form, colour, 0, 0, 1));
+    group.style.transform = transform;
+    this.root.insertBefore(group, this.path);
+    this.things.set(key, { group, colour });
+  }
+
+  vanish(key, thing) {
+    this.things.delete(key);
+    thing.group.classList.add("gone");
+    setTimeout(() => thing.group.remove(), 400);
+  }
+
+  walk(x, y) {
+    const cell = `${x},${y}`;
+    if (this.cells.at(-1) === cell) return;
+    this.cells.push(cell);
+    this.path.setAttribute("points", this.cells.join(" "));
+  }
+
+  // A ring where an attempt has ended: it spreads, and says by its colour how.
+  ring(scene, success) {
+    const [row, column] = scene.agent;
+    const attributes = { cx: column + 0.5, cy: row + 0.5, r: 0.3, class: `ring ${success ? "good" : "bad"}` };
+    const circle = svg("circle", attributes);
+    circle.addEventListener("animationend", () => circle.remove());
+    this.root.append(circle);
+  }
+
+  showHeld(entries) {
+    this.held.replaceChildren(
+      ...entries.map(([label, colour, value]) => {
+        const entry = document.createElement("span");
+        const icon = svg("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" });
+        icon.append(shape(this.icon(label), colour, 0, 0, 1));
+        entry.append(icon, `${label === colour ? "" : label + " "}${value}`);
+        entry.title = `${label}: ${value}`;
+        return entry;
+      }),
+    );
+  }
+
+  icon(label) {
+    if (label === "switch" || label === "hammer") return label;
+    return [...this.things.keys()].some((key) => key.endsWith("deposit")) ? "deposit" : "object";
+  }
+}

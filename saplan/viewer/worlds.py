@@ -1,0 +1,85 @@
+"""What can be watched: games, and for each the methods whose agents are at hand. Agents are opened when asked for."""
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from saplan.baselines.methods import AnyAgent
+from saplan.baselines.oracle import Oracle
+from saplan.errors import unknown_name
+from saplan.games import GAMES, Game
+from saplan.model.walk import IMPROVED, Planning, usual_planning
+from saplan.runs.store import ORACLE, open_agent, shipped_methods
+
+
+@dataclass(frozen=True)
+class World:
+    """A game with agents for it."""
+
+    name: str
+    """A game's name, or the run that a person named."""
+    game: Game[Any]
+    methods: tuple[str, ...]
+    """The first is the one to begin with."""
+    example: str
+    """A goal to begin with."""
+
+
+EXAMPLES = {"switches": "red=1 green=1 blue=1", "exchange": "red=2 green=1 blue=0", "mining": "m1=8 m2=6"}
+
+
+class Worlds:
+    """All worlds, and the agents opened so far."""
+
+    def __init__(self, run: str | None = None) -> None:
+        """The games with what is shipped for them; a named run comes first. `InputError` if that is none."""
+        self._lock = threading.Lock()
+        self._agents: dict[tuple[str, str], AnyAgent] = {}
+        self.worlds: dict[str, World] = {}
+        if run is not None and run not in GAMES:
+            self._add_run(run)
+        for name in sorted(GAMES, key=lambda name: name != run):  # stable: the named one first, the others as they are
+            self.worlds[name] = World(name, GAMES[name](), (*shipped_methods(name), ORACLE), EXAMPLES.get(name, ""))
+
+    def _add_run(self, run: str) -> None:
+        """A run, and where its game is one of ours as it is, all that is shipped for that."""
+        agent, config, _ = open_agent(run)
+        assert config is not None
+        game, method = config.game, config.method
+        usual = game.name in GAMES and GAMES[game.name]() == game
+        others = (*shipped_methods(game.name), ORACLE) if usual else (ORACLE,) if game.name in GAMES else ()
+        example = EXAMPLES.get(game.name, "") if usual else ""
+        self.worlds[run] = World(run, game, (method, *(name for name in others if name != method)), example)
+        self._agents[run, method] = agent
+
+    @property
+    def first(self) -> World:
+        """The world to begin with."""
+        return next(iter(self.worlds.values()))
+
+    def find(self, name: str) -> World:
+        """The world of a name, or `InputError`."""
+        if name not in self.worlds:
+            raise unknown_name("game", name, self.worlds)
+        return self.worlds[name]
+
+    def agent(self, name: str, method: str) -> AnyAgent:
+        """The agent of a method in a world; opened once."""
+        world = self.find(name)
+        if method not in world.methods:
+            raise unknown_name("method", method, world.methods)
+        with self._lock:
+            if (name, method) not in self._agents:
+                self._agents[name, method] = self._open(world, method)
+            return self._agents[name, method]
+
+    def _open(self, world: World, method: str) -> AnyAgent:
+        if method == ORACLE:
+            return Oracle(world.game)
+        return open_agent(world.game.name, method)[0]
+
+
+def planning_of(agent: AnyAgent) -> Planning:
+    """How an agent's plans are made: as in its evaluation."""
+    settings = getattr(agent, "settings", None)
+    return IMPROVED if settings is None else usual_planning(settings)
