@@ -2,17 +2,22 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow reliability lock format clean results benchmark-games benchmark-training benchmark-planning
+.PHONY: demo test browser slow reliability lock format clean results benchmark-games benchmark-training benchmark-planning
 
 demo: .venv/installed
 	$(BIN)/saplan demo
 
-test: .venv/tested
+test: .venv/tested browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --ignore=tests/reliability --ignore=tests/experiments
 	$(BIN)/python -m pytest tests/reliability tests/experiments # a process of its own: too many programs exhaust one
+
+browser: ## Chromium for the tests of the page; without it they are skipped
+	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+		apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core > /dev/null; } \
+		|| echo "no Chromium: the tests of the page in a browser will be skipped"
 
 slow: .venv/ray ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow

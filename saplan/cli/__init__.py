@@ -14,7 +14,7 @@ from saplan.cli.attributes import fit_attributes, label
 from saplan.cli.games import games, play
 from saplan.cli.reproducing import reproduce
 from saplan.cli.training import demo, train
-from saplan.cli.watching import watch
+from saplan.cli.watching import render, watch
 from saplan.cli.worlds import check
 from saplan.errors import InputError, NotFiniteError, StoppedError, unknown_name
 
@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
     "evaluate": ("success of a trained agent on fixed tasks", evaluate),
     "plan": ("plan a path of attributes to a goal, and walk it", plan),
     "watch": ("watch an agent plan and walk, in the browser", watch),
+    "render": ("the same as a film or a strip of pictures", render),
     "reproduce": ("the paper's table and figures, with intervals", reproduce),
     "demo": ("train on switches, compare with the paper, carry out a plan", demo),
     "doctor": ("check that this installation works", doctor),

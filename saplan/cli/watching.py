@@ -1,9 +1,13 @@
 """`saplan watch` and `saplan render`."""
 
 import importlib.util
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from saplan.cli.options import check_number, read
+from saplan.cli.options import check_number, read, take_run
 from saplan.errors import InputError
 
 NEEDED = ("starlette", "uvicorn", "websockets")
@@ -54,3 +58,52 @@ def watch(arguments: list[str]) -> None:
         parse_goal(first.game.space, options.goal)
     begin = Beginning(options.method, options.seed, options.goal)
     serve(worlds, options.host, options.port, begin, not options.no_browser)
+
+
+@dataclass(frozen=True)
+class Render:
+    """Paint an agent planning and walking: a .gif or .mp4 film, or a .png strip. RUN is a run directory, or a game's
+    name for the shipped agent.
+    """
+
+    goal: str
+    """What to reach, as "red=2 blue=1", "m1=5.2±0.5" or "red>=2"; attributes not named are free."""
+    out: Path
+    """The file to write; its ending says what: .gif, .mp4 (needs the extra `film`) or .png."""
+    seed: int = 0
+    """Which map."""
+    method: str | None = None
+    """Insist on a method; `oracle` needs a game and no run."""
+
+
+def render(arguments: list[str]) -> None:
+    """`saplan render RUN --goal TEXT --out FILE`."""
+    run, rest = take_run("render", arguments)
+    options = read(Render, "render RUN", rest)
+    check_number("--seed", options.seed)
+
+    from saplan.runs.store import open_agent
+    from saplan.viewer.film import check_format
+    from saplan.viewer.film import render as paint
+
+    check_format(options.out)
+    agent = open_agent(run, options.method)[0]
+    title = " ".join([agent.game.name, options.method or ""]).strip()
+    end = paint(agent, title, options.goal, options.seed, options.out, progress())
+    words = f"goal reached in {end.step} steps" if end.reached else f"goal not reached within {end.step} steps"
+    print(f"{options.out}: {words}")
+
+
+PATIENCE = 2.0
+"""Seconds after which a person wants to know how far it is."""
+
+
+def progress() -> Callable[[int, int], None]:
+    """Says how far a film is, once it takes long and if somebody is looking."""
+    began = time.monotonic()
+
+    def show(done: int, most: int) -> None:
+        if time.monotonic() - began > PATIENCE and sys.stderr.isatty():
+            print(f"\r\x1b[Kpainting step {done} of at most {most} ", end="", file=sys.stderr, flush=True)
+
+    return show

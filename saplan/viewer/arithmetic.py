@@ -72,7 +72,9 @@ def why_not(game: Game[Any], rho: Float[np.ndarray, "K"], goal: Goal) -> str | N
         if low[k] > most + SLACK:
             return f"{space.names[k]} can become at most {space.blocks[k].format(np.floor(most + SLACK))} from here"
         if high[k] < least - SLACK:
-            return f"{space.names[k]} can become no less than {space.blocks[k].format(np.ceil(least - SLACK))} from here"
+            return (
+                f"{space.names[k]} can become no less than {space.blocks[k].format(np.ceil(least - SLACK))} from here"
+            )
     if arithmetic.counts and not arithmetic.allows(goal):
         return f"each of {format_goal(space, goal)} can be had, but not all at once"
     if isinstance(game, Mining) and not _meets_support(game, low, high):

@@ -1,4 +1,4 @@
-"""What the page and the server say to each other, as JSON. What comes in is checked field by field and never trusted."""
+"""What the page and the server say to each other, as JSON. What comes in is checked field by field."""
 
 import base64
 import dataclasses
@@ -10,8 +10,8 @@ import numpy as np
 
 from saplan.algebra import Block, Categorical, Cyclic, Natural, Real
 from saplan.errors import InputError, unknown_name
-from saplan.games import Game
-from saplan.games.scene import Scene
+from saplan.games import Game, Switches
+from saplan.games.scene import COLOURS, Scene
 from saplan.viewer.arithmetic import Arithmetic
 from saplan.viewer.plane import CELL, Plane
 from saplan.viewer.task import BUDGET, Moment, Start, Task
@@ -77,8 +77,8 @@ def _check_number(name: str, value: Any) -> None:
 
 
 def write(message: dict[str, Any]) -> str:
-    """A message of the server."""
-    return json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    """A message of the server, in ASCII: what it repeats of the page's words may be no proper text."""
+    return json.dumps(message, allow_nan=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -212,6 +212,8 @@ def attributes_data(game: Game[Any], begin: Start) -> list[dict[str, Any]]:
                 **_shape(block),
             }
         )
+    if isinstance(game, Switches):
+        found[-1]["colours"] = list(COLOURS[: game.kinds])  # each position of the switch stands for a kind
     return found
 
 
@@ -220,7 +222,7 @@ def _shape(block: Block) -> dict[str, Any]:
     if isinstance(block, Natural):
         return {"kind": "count"}
     if isinstance(block, Cyclic):
-        return {"kind": "dial", "positions": block.q}
+        return {"kind": "dial", "positions": block.q, "colours": []}
     if isinstance(block, Categorical):
         return {"kind": "label", "labels": list(block.labels)}
     if isinstance(block, Real):

@@ -121,7 +121,8 @@ def serve(worlds: Worlds, host: str, port: int | None, begin: messages.Beginning
     with contextlib.closing(listen(host, port)) as listening:
         guard = Guard(host, listening.getsockname()[1])
         viewer = Viewer(worlds, guard, begin)
-        threading.Thread(target=warm, args=(worlds, begin), daemon=True).start()
+        # In one of its threads, which Python waits for: who ends the process while JAX compiles crashes it.
+        viewer.threads.submit(warm, worlds, begin)
         print(f"watch at {guard.address} (Ctrl-C ends it)", flush=True)
         if browser:
             threading.Thread(target=webbrowser.open, args=(guard.address,), daemon=True).start()
@@ -152,6 +153,7 @@ def listen(host: str, port: int | None) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, number))
+            listening.listen()  # from now on who connects is kept waiting, not refused
             return listening
         except OSError as error:
             listening.close()

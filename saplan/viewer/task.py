@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
@@ -165,7 +166,7 @@ class Task:
         self._told += len(attempts)
         tried = [self._named(attempt.delta, attempt.success, attempt.steps, chance) for attempt in attempts]
         if not self.thought.options and not self.thought.path and after != before:
-            delta = tuple(map(float, self.game.space.difference(np.array(after), np.array(before))))
+            delta = tuple(map(float, self.game.space.difference(jnp.array(after), jnp.array(before))))
             tried.append(self._named(delta, None, 0, None))
         self.tried += tried
         return tuple(tried)

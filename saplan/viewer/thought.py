@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
@@ -17,6 +18,8 @@ from saplan.planning import Outcome, Plan
 
 MOST_OPTIONS = 12
 """First transitions that are shown."""
+OUTSIDE = "leads outside"
+"""A change that leaves the space is none that was weighed: what networks say of it means nothing."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Option:
     steps: float | None
     cost: float | None
     """What the whole way costs that begins with it; None if it leads nowhere."""
+    note: str
+    """Why it has no cost."""
     chosen: bool
 
 
@@ -139,17 +144,34 @@ def _options(
     known[chosen] = True
     order = np.lexsort((-np.nan_to_num(chance), total))
     best = [transition for transition in order if known[transition]][:MOST_OPTIONS]
-    shown = [*best, *([chosen] if chosen not in best else [])]
-    options = []
-    for transition in map(int, shown):
-        delta = _change(walker, walker.rho[0], transition)
-        options.append(
-            Option(
-                name_of(walker.game, delta), walker.seen.space.format_delta(delta), _number(chance[transition]),
-                _number(steps[transition]), _number(total[transition]), transition == chosen,
-            )
-        )  # fmt: skip
-    return tuple(options)
+    shown = [int(transition) for transition in (*best, *([chosen] if chosen not in best else []))]
+    options = (_option(walker, transition, chance, steps, total, transition == chosen) for transition in shown)
+    return tuple(option for option in options if option.note != OUTSIDE or option.chosen)
+
+
+def _option(
+    walker: PlanWalker | GraphOracle,
+    transition: int,
+    chance: Float[np.ndarray, "C"],
+    steps: Float[np.ndarray, "C"],
+    total: Float[np.ndarray, "C"],
+    chosen: bool,
+) -> Option:
+    delta, note = _change(walker, walker.rho[0], transition), ""
+    if not np.isfinite(total[transition]):
+        note = _why_no_way(walker, delta, float(chance[transition]))
+    return Option(
+        name_of(walker.game, delta), walker.seen.space.format_delta(delta), _number(chance[transition]),
+        _number(steps[transition]), _number(total[transition]), note, chosen,
+    )  # fmt: skip
+
+
+def _why_no_way(walker: PlanWalker | GraphOracle, delta: Float[np.ndarray, "K"], chance: float) -> str:
+    space = walker.seen.space
+    if not bool(space.contains(space.compose(jnp.asarray(walker.rho[0]), jnp.asarray(delta)))):
+        return OUTSIDE
+    floor = walker.planning.floor if isinstance(walker, PlanWalker) else 0.0
+    return "too unlikely" if chance <= floor else "no way on"
 
 
 def _known(walker: PlanWalker | GraphOracle) -> Bool[np.ndarray, "C"]:
@@ -198,7 +220,7 @@ def _outlook(walker: PlanWalker | GraphOracle, rho: Float[np.ndarray, "n K"]) ->
 
 
 def _by_rules(walker: GraphOracle, rho: Float[np.ndarray, "n K"]) -> Float[Array, "n C"]:
-    return exact_edges(walker.game, rho, walker.oracle.delta)[1]
+    return exact_edges(walker.game, jnp.asarray(rho), jnp.asarray(walker.oracle.delta))[1]
 
 
 @partial(jax.jit, static_argnames="planning")
@@ -206,7 +228,7 @@ def _learnt(
     agent: Agent, rho: Float[Array, "n K"], planning: Planning
 ) -> tuple[Float[Array, "n C"], Float[Array, "n C"]]:
     log_success, steps = edge_outlook(agent, rho, planning)
-    return jax.numpy.exp(log_success), steps
+    return jnp.exp(log_success), steps
 
 
 def _by_values(walker: MiningOracle) -> Thought:
@@ -221,7 +243,7 @@ def _by_values(walker: MiningOracle) -> Thought:
             options.append(
                 Option(
                     name_of(walker.game, delta), walker.game.space.format_delta(delta), None, float(length[item] + 1),
-                    float(remaining[item]), change == int(walker.change[0]),
+                    round(float(remaining[item]), 2), "", change == int(walker.change[0]),
                 )
             )  # fmt: skip
     options.sort(key=lambda option: option.cost or 0.0)

@@ -96,8 +96,8 @@ function showStep(message) {
 
 function impossible(message) {
   find("goal-problem").textContent = message.reason;
-  plan.waiting("no plan");
-  say("No plan: see what is said at the goal.");
+  plan.waiting("there is none");
+  say("No plan: the goal is not to be had.");
   pause();
   remember();
 }

@@ -114,7 +114,7 @@ export class PlanView {
 
 function figures({ chance, steps }) {
   const words = [];
-  if (chance !== null) words.push(`p ${chance.toFixed(2)}`);
+  if (chance !== null) words.push(`p ${chance.toFixed(3)}`);
   if (steps !== null) words.push(`~${number(Math.round(steps))} steps`);
   return words.join(", ");
 }
@@ -130,7 +130,7 @@ function optionRow(option, most) {
   const item = html("li", { class: option.chosen ? "option chosen" : "option", title: option.change });
   const bar = html("span", { class: "cost", "aria-hidden": "true" }, html("i"));
   bar.firstChild.style.width = `${option.cost === null ? 0 : Math.max(2, (100 * option.cost) / most)}%`;
-  const cost = option.cost === null ? "no way on" : number(option.cost);
+  const cost = option.cost === null ? option.note : option.cost.toFixed(2);
   item.append(
     html("span", { class: "sign", "aria-label": option.chosen ? "chosen" : "" }, option.chosen ? "▸" : ""),
     html("span", { class: "what" }, option.name), bar, html("span", { class: "price" }, cost),

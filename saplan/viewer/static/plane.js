@@ -55,9 +55,9 @@ export class PlaneView {
     border.append(...circles);
     const axes = svg("path", { class: "axes", d: `M0 ${-height}V0H${width}` });
     const ticks = svg("g", { class: "ticks" });
-    for (let k = 0; k <= width; k += 2) ticks.append(label(k, 0.42, k));
+    for (let k = 0; k < width - 1; k += 2) ticks.append(label(k, 0.42, k));
     for (let k = 2; k <= height; k += 2) ticks.append(label(-0.3, -k + 0.14, k));
-    ticks.append(label(width - 0.3, -0.2, "m1"), label(0.45, -height + 0.1, "m2"));
+    ticks.append(label(width + 0.05, 0.42, "m1"), label(0.45, -height + 0.1, "m2"));
     this.moving = svg("g");
     this.lines.replaceChildren(clip, border, axes, ticks, this.moving);
     this.dot = null;

@@ -1,0 +1,92 @@
+"""One real server and one real browser for all tests of the page."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Server:
+    """A `saplan watch` that is running."""
+
+    address: str
+    process: subprocess.Popen[str]
+
+    @property
+    def port(self) -> int:
+        return int(re.search(r":(\d+)/", self.address)[1])
+
+    @property
+    def socket(self) -> str:
+        return self.address.replace("http://", "ws://") + "socket"
+
+    @property
+    def origin(self) -> str:
+        return re.match(r"http://[^/]+", self.address)[0]
+
+    def memory(self) -> float:
+        """What it holds, in MiB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+
+def watching(*arguments: str) -> Server:
+    """Starts the command and waits for its address."""
+    command = [sys.executable, "-m", "saplan", "watch", *arguments, "--no-browser", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    line = process.stdout.readline()
+    return Server(re.search(r"http://\S+", line)[0], process)
+
+
+def stop(server: Server) -> int:
+    """Ends it as Ctrl-C does."""
+    server.process.send_signal(signal.SIGINT)
+    return server.process.wait(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    running = watching()
+    yield running
+    assert stop(running) == 130, "Ctrl-C ends it, and nothing else has"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def tab(browser: Any, server: Server) -> Iterator[Any]:
+    """A fresh page of its own, which must not complain."""
+    context = browser.new_context(viewport={"width": 1360, "height": 860})
+    page = context.new_page()
+    page.set_default_timeout(40_000)
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    yield page
+    context.close()
+    assert not complaints

@@ -1,0 +1,241 @@
+"""The page in a real Chromium, driven by mouse and keys against a real server."""
+
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.viewer.conftest import Server
+
+EASY = {"game": "switches", "method": "structured", "seed": 7, "goal": "red=1 green=1"}
+
+
+def visit(page: Any, server: Server, **task: Any) -> None:
+    page.goto(f"{server.address}#{urlencode({**EASY, **task})}")
+
+
+def planned(page: Any) -> Any:
+    """Waits for a plan."""
+    page.wait_for_selector("#path .present")
+    return page
+
+
+def hurry(page: Any) -> None:
+    page.locator("#speed").fill("20")
+
+
+def steps(page: Any) -> int:
+    return int(re.search(r"(\d+)", page.inner_text("#status"))[1])
+
+
+def row(page: Any, name: str) -> Any:
+    return page.locator(f'.row[data-name="{name}"]')
+
+
+def reached(page: Any) -> None:
+    page.wait_for_function("document.getElementById('status').textContent.startsWith('Goal reached')")
+
+
+def test_open_and_watch_a_goal_reached(tab: Any, server: Server) -> None:
+    visit(tab, server)
+    tab.wait_for_selector("#map .agent")
+    planned(tab)
+    names = tab.locator("#path .leg .what").all_inner_texts()
+    assert {"pick up red", "pick up green"} <= set(names)
+    assert re.fullmatch(r"p 0\.\d{3}, ~\d+ steps|p 1\.000, ~\d+ steps", tab.inner_text("#path .present .figures"))
+    assert tab.locator("#options .chosen").count() == 1
+    before = tab.get_attribute("#map .agent", "data-cell")
+    hurry(tab)
+    tab.click("#play")
+    reached(tab)
+    assert tab.get_attribute("#map .agent", "data-cell") != before
+    assert row(tab, "red").locator(".value").inner_text() == "1 → 1"
+    assert "met" in row(tab, "red").get_attribute("class")
+    assert tab.locator("#path .past.good").count() >= 2
+    assert tab.inner_text("#scores").startswith("structured")
+
+
+def test_a_goal_is_set_with_the_mouse(tab: Any, server: Server) -> None:
+    visit(tab, server, goal="")
+    tab.wait_for_selector("#map .agent")
+    assert "Set a goal" in tab.inner_text("#status")
+    row(tab, "blue").locator('[data-value="1"]').click()
+    planned(tab)
+    assert tab.input_value("#goal") == "blue=1"
+    face = row(tab, "switch").locator(".dial-face").bounding_box()
+    tab.mouse.click(face["x"] + face["width"] / 2, face["y"] + 0.22 * face["height"])  # the position at the top
+    tab.wait_for_function("document.getElementById('goal').value === 'blue=1 switch=0'")
+    planned(tab)
+    hurry(tab)
+    tab.click("#play")
+    reached(tab)
+    row(tab, "blue").locator('[data-value="1"]').click()  # again: free
+    tab.wait_for_function("document.getElementById('goal').value === 'switch=0'")
+
+
+def test_a_slider_is_dragged_and_the_plane_is_clicked(tab: Any, server: Server) -> None:
+    visit(tab, server, game="mining", seed=3, goal="")
+    tab.wait_for_selector("#plane-card:not([hidden])")
+    track = row(tab, "m1").locator(".track").bounding_box()
+    middle = track["y"] + track["height"] / 2
+    tab.mouse.move(track["x"] + 0.2 * track["width"], middle)
+    tab.mouse.down()
+    tab.mouse.move(track["x"] + 0.5 * track["width"], middle, steps=4)
+    tab.mouse.up()
+    planned(tab)
+    assert tab.input_value("#goal") == "m1=6.50"
+    plane = tab.locator("#plane").bounding_box()
+    x, y = (4.0 + 0.7) / 14, (8.3 - 5.0) / 9  # m1 = 4, m2 = 5
+    tab.mouse.click(plane["x"] + x * plane["width"], plane["y"] + y * plane["height"])
+    tab.wait_for_function("document.getElementById('goal').value === 'm1=4.00 m2=5.00'")
+    planned(tab)
+    assert tab.locator("#plane-lines .goal").count() == 1
+    assert len(tab.get_attribute("#plane-lines .planned", "points").split()) > 3
+    middle_of_s = "c => c.getContext('2d').getImageData(c.width / 4, c.height / 3, 1, 1).data[3]"
+    assert tab.eval_on_selector("#heat", middle_of_s) == 255
+    tab.keyboard.press(".")
+    tab.wait_for_function("document.getElementById('status').textContent.startsWith('step 1 ')")
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        ("red=9", "red can become at most"),
+        ("switch=7", "outside ℤ/3"),
+        ("reed=1", "did you mean 'red'"),
+        ("red", "write conditions as"),
+    ],
+)
+def test_an_impossible_goal_says_why_at_once(tab: Any, server: Server, goal: str, words: str) -> None:
+    visit(tab, server)
+    tab.wait_for_selector("#map .agent")
+    tab.keyboard.press("g")
+    tab.keyboard.type(goal)
+    tab.keyboard.press("Enter")
+    tab.wait_for_function("document.getElementById('goal-problem').textContent", timeout=3000)
+    assert words in tab.inner_text("#goal-problem")
+    assert tab.is_disabled("#play")
+
+
+def test_a_bead_out_of_reach_says_why(tab: Any, server: Server) -> None:
+    visit(tab, server, goal="")
+    tab.wait_for_selector("#map .agent")
+    row(tab, "red").locator(".beyond").last.click()
+    tab.wait_for_function("document.getElementById('goal-problem').textContent", timeout=3000)
+    assert "at most" in tab.inner_text("#goal-problem")
+
+
+def test_a_new_map_keeps_the_goal(tab: Any, server: Server) -> None:
+    visit(tab, server, goal="red=1")
+    planned(tab)
+    before = tab.inner_html("#map")
+    tab.click("#new-map")
+    tab.wait_for_function("document.getElementById('seed').value === '8'")
+    planned(tab)
+    assert tab.inner_html("#map") != before
+    assert tab.input_value("#goal") == "red=1"
+    tab.fill("#seed", "7")
+    tab.keyboard.press("Enter")
+    planned(tab)
+    assert tab.inner_html("#map") == before, "the same number gives the same map"
+
+
+def test_switching_the_game(tab: Any, server: Server) -> None:
+    visit(tab, server)
+    planned(tab)
+    tab.select_option("#world", "exchange")
+    tab.wait_for_function("document.querySelectorAll('.row').length === 6")
+    planned(tab)
+    assert "game=exchange" in tab.url
+
+
+def test_switching_the_method_keeps_map_and_goal(tab: Any, server: Server) -> None:
+    visit(tab, server)
+    planned(tab)
+    hurry(tab)
+    tab.click("#play")
+    reached(tab)
+    tab.select_option("#method", "oracle")
+    planned(tab)
+    assert tab.input_value("#seed") == "7"
+    assert tab.input_value("#goal") == "red=1 green=1"
+    tab.click("#play")
+    reached(tab)
+    assert tab.locator("#scores li").count() == 2
+
+
+def test_a_reload_goes_on_where_it_was(tab: Any, server: Server) -> None:
+    visit(tab, server)
+    planned(tab)
+    hurry(tab)
+    tab.click("#play")
+    tab.wait_for_function("parseInt(document.getElementById('status').textContent.slice(5)) >= 6")
+    tab.click("#play")
+    stopped, cell = steps(tab), tab.get_attribute("#map .agent", "data-cell")
+    tab.reload()
+    tab.wait_for_function(f"document.getElementById('status').textContent.startsWith('step {stopped} ')")
+    assert tab.get_attribute("#map .agent", "data-cell") == cell
+    assert tab.input_value("#goal") == "red=1 green=1"
+    tab.click("#play")
+    reached(tab)
+
+
+def test_two_tabs_do_not_disturb_each_other(tab: Any, browser: Any, server: Server) -> None:
+    visit(tab, server)
+    other = tab.context.new_page()
+    visit(other, server, goal="blue=1", seed=9)
+    for page in (planned(tab), planned(other)):
+        hurry(page)
+        page.click("#play")
+    for page in (tab, other):
+        reached(page)
+    assert tab.input_value("#goal") == "red=1 green=1"
+    assert other.input_value("#goal") == "blue=1"
+
+
+def test_the_keyboard_is_enough(tab: Any, server: Server) -> None:
+    visit(tab, server, goal="")
+    tab.wait_for_selector("#map .agent")
+    row(tab, "green").locator(".hand").focus()
+    tab.keyboard.press("ArrowRight")
+    planned(tab)
+    assert tab.input_value("#goal") == "green=1"
+    assert row(tab, "green").locator(".hand").get_attribute("aria-valuetext") == "now 0, goal 1"
+    tab.locator("body").press("ArrowRight")
+    tab.wait_for_function("document.getElementById('status').textContent.startsWith('step 1 ')")
+    tab.keyboard.press("+")
+    assert tab.input_value("#speed") == "6"
+    tab.keyboard.press("?")
+    assert tab.is_visible("#help-text")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press(" ")
+    tab.wait_for_function("document.getElementById('play').textContent === 'pause'")
+    tab.keyboard.press("n")
+    tab.wait_for_function("document.getElementById('seed').value === '8'")
+
+
+def test_every_control_has_a_name(tab: Any, server: Server) -> None:
+    visit(tab, server)
+    planned(tab)
+    unnamed = tab.evaluate(
+        """() => [...document.querySelectorAll("button, select, input, [role=slider]")]
+            .filter(e => !(e.labels?.length || e.ariaLabel || e.textContent.trim() || e.title)).map(e => e.id)"""
+    )
+    assert unnamed == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_phone_width(browser: Any, server: Server, scheme: str) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme, has_touch=True)
+    page = context.new_page()
+    visit(page, server)
+    planned(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360, "nothing sticks out"
+    colours = page.evaluate("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+    light = [sum(map(int, re.findall(r"\d+", colour)[:3])) / 3 for colour in colours]
+    assert (light[0] > light[1]) == (scheme == "light")
+    assert abs(light[0] - light[1]) > 120, "readable"
+    row(page, "blue").locator('[data-value="1"]').tap()
+    page.wait_for_function("document.getElementById('goal').value.includes('blue=1')")
+    context.close()
