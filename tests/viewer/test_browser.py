@@ -6,6 +6,9 @@ from urllib.parse import urlencode
 
 import pytest
 
+pytest.importorskip("playwright")
+from playwright.sync_api import expect
+
 from tests.viewer.conftest import Server
 
 EASY = {"game": "switches", "method": "structured", "seed": 7, "goal": "red=1 green=1"}
@@ -33,8 +36,18 @@ def row(page: Any, name: str) -> Any:
     return page.locator(f'.row[data-name="{name}"]')
 
 
+def says(page: Any, where: str, words: str, seconds: float = 40) -> None:
+    """Waits until an element shows words."""
+    expect(page.locator(where)).to_contain_text(words, timeout=1000 * seconds)
+
+
+def holds(page: Any, where: str, value: str) -> None:
+    """Waits until a field has a value."""
+    expect(page.locator(where)).to_have_value(value, timeout=40_000)
+
+
 def reached(page: Any) -> None:
-    page.wait_for_function("document.getElementById('status').textContent.startsWith('Goal reached')")
+    says(page, "#status", "Goal reached in")
 
 
 def test_open_and_watch_a_goal_reached(tab: Any, server: Server) -> None:
@@ -65,13 +78,13 @@ def test_a_goal_is_set_with_the_mouse(tab: Any, server: Server) -> None:
     assert tab.input_value("#goal") == "blue=1"
     face = row(tab, "switch").locator(".dial-face").bounding_box()
     tab.mouse.click(face["x"] + face["width"] / 2, face["y"] + 0.22 * face["height"])  # the position at the top
-    tab.wait_for_function("document.getElementById('goal').value === 'blue=1 switch=0'")
+    holds(tab, "#goal", "blue=1 switch=0")
     planned(tab)
     hurry(tab)
     tab.click("#play")
     reached(tab)
     row(tab, "blue").locator('[data-value="1"]').click()  # again: free
-    tab.wait_for_function("document.getElementById('goal').value === 'switch=0'")
+    holds(tab, "#goal", "switch=0")
 
 
 def test_a_slider_is_dragged_and_the_plane_is_clicked(tab: Any, server: Server) -> None:
@@ -88,14 +101,14 @@ def test_a_slider_is_dragged_and_the_plane_is_clicked(tab: Any, server: Server) 
     plane = tab.locator("#plane").bounding_box()
     x, y = (4.0 + 0.7) / 14, (8.3 - 5.0) / 9  # m1 = 4, m2 = 5
     tab.mouse.click(plane["x"] + x * plane["width"], plane["y"] + y * plane["height"])
-    tab.wait_for_function("document.getElementById('goal').value === 'm1=4.00 m2=5.00'")
+    holds(tab, "#goal", "m1=4.00 m2=5.00")
     planned(tab)
     assert tab.locator("#plane-lines .goal").count() == 1
     assert len(tab.get_attribute("#plane-lines .planned", "points").split()) > 3
     middle_of_s = "c => c.getContext('2d').getImageData(c.width / 4, c.height / 3, 1, 1).data[3]"
     assert tab.eval_on_selector("#heat", middle_of_s) == 255
     tab.keyboard.press(".")
-    tab.wait_for_function("document.getElementById('status').textContent.startsWith('step 1 ')")
+    says(tab, "#status", "step 1 of")
 
 
 @pytest.mark.parametrize(
@@ -113,8 +126,7 @@ def test_an_impossible_goal_says_why_at_once(tab: Any, server: Server, goal: str
     tab.keyboard.press("g")
     tab.keyboard.type(goal)
     tab.keyboard.press("Enter")
-    tab.wait_for_function("document.getElementById('goal-problem').textContent", timeout=3000)
-    assert words in tab.inner_text("#goal-problem")
+    says(tab, "#goal-problem", words, seconds=3)
     assert tab.is_disabled("#play")
 
 
@@ -122,8 +134,7 @@ def test_a_bead_out_of_reach_says_why(tab: Any, server: Server) -> None:
     visit(tab, server, goal="")
     tab.wait_for_selector("#map .agent")
     row(tab, "red").locator(".beyond").last.click()
-    tab.wait_for_function("document.getElementById('goal-problem').textContent", timeout=3000)
-    assert "at most" in tab.inner_text("#goal-problem")
+    says(tab, "#goal-problem", "red can become at most", seconds=3)
 
 
 def test_a_new_map_keeps_the_goal(tab: Any, server: Server) -> None:
@@ -131,7 +142,7 @@ def test_a_new_map_keeps_the_goal(tab: Any, server: Server) -> None:
     planned(tab)
     before = tab.inner_html("#map")
     tab.click("#new-map")
-    tab.wait_for_function("document.getElementById('seed').value === '8'")
+    holds(tab, "#seed", "8")
     planned(tab)
     assert tab.inner_html("#map") != before
     assert tab.input_value("#goal") == "red=1"
@@ -145,7 +156,7 @@ def test_switching_the_game(tab: Any, server: Server) -> None:
     visit(tab, server)
     planned(tab)
     tab.select_option("#world", "exchange")
-    tab.wait_for_function("document.querySelectorAll('.row').length === 6")
+    expect(tab.locator(".row")).to_have_count(6, timeout=40_000)
     planned(tab)
     assert "game=exchange" in tab.url
 
@@ -170,11 +181,12 @@ def test_a_reload_goes_on_where_it_was(tab: Any, server: Server) -> None:
     planned(tab)
     hurry(tab)
     tab.click("#play")
-    tab.wait_for_function("parseInt(document.getElementById('status').textContent.slice(5)) >= 6")
+    expect(tab.locator("#status")).to_have_text(re.compile(r"step ([6-9]|1\d) of"), timeout=40_000)
     tab.click("#play")
+    says(tab, "#play", "play")
     stopped, cell = steps(tab), tab.get_attribute("#map .agent", "data-cell")
     tab.reload()
-    tab.wait_for_function(f"document.getElementById('status').textContent.startsWith('step {stopped} ')")
+    says(tab, "#status", f"step {stopped} of")
     assert tab.get_attribute("#map .agent", "data-cell") == cell
     assert tab.input_value("#goal") == "red=1 green=1"
     tab.click("#play")
@@ -203,16 +215,17 @@ def test_the_keyboard_is_enough(tab: Any, server: Server) -> None:
     assert tab.input_value("#goal") == "green=1"
     assert row(tab, "green").locator(".hand").get_attribute("aria-valuetext") == "now 0, goal 1"
     tab.locator("body").press("ArrowRight")
-    tab.wait_for_function("document.getElementById('status').textContent.startsWith('step 1 ')")
+    says(tab, "#status", "step 1 of")
     tab.keyboard.press("+")
     assert tab.input_value("#speed") == "6"
     tab.keyboard.press("?")
     assert tab.is_visible("#help-text")
     tab.keyboard.press("Escape")
+    expect(tab.locator("#help-text")).to_be_hidden()
     tab.keyboard.press(" ")
-    tab.wait_for_function("document.getElementById('play').textContent === 'pause'")
+    says(tab, "#play", "pause")
     tab.keyboard.press("n")
-    tab.wait_for_function("document.getElementById('seed').value === '8'")
+    holds(tab, "#seed", "8")
 
 
 def test_every_control_has_a_name(tab: Any, server: Server) -> None:
@@ -237,5 +250,5 @@ def test_phone_width(browser: Any, server: Server, scheme: str) -> None:
     assert (light[0] > light[1]) == (scheme == "light")
     assert abs(light[0] - light[1]) > 120, "readable"
     row(page, "blue").locator('[data-value="1"]').tap()
-    page.wait_for_function("document.getElementById('goal').value.includes('blue=1')")
+    expect(page.locator("#goal")).to_have_value(re.compile("blue=1"))
     context.close()

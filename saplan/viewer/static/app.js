@@ -131,6 +131,7 @@ function choose(world, method, seed, goal) {
 function open(step = 0) {
   shown.ready = false;
   asked = false;
+  plan.begin();
   showControls();
   const { world, method, seed, goal } = chosen;
   toAddress();
