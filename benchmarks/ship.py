@@ -5,15 +5,16 @@ from pathlib import Path
 
 from saplan.experiments.train import command
 from saplan.runs.config import read_json
-from saplan.runs.store import MANIFEST, SHIPPED, load_agent, save_agent
+from saplan.runs.store import MANIFEST, load_agent, save_agent, shipped
 
 
 def ship(run: Path) -> None:
     """Copies one agent, keeping what its manifest says about its training."""
     agent, config = load_agent(run)
     about = {**(read_json(run / MANIFEST).get("about") or {}), "command": command(config)}
-    save_agent(SHIPPED / config.game.name, agent, config, half=True, about=about)
-    print(f"{run} → {SHIPPED / config.game.name}")
+    place = shipped(config.game.name, config.method)
+    save_agent(place, agent, config, half=True, about=about)
+    print(f"{run} → {place}")
 
 
 if __name__ == "__main__":

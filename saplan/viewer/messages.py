@@ -99,6 +99,7 @@ def hello(worlds: Worlds, begin: Beginning) -> dict[str, Any]:
                 "name": world.name,
                 "game": world.game.name,
                 "methods": list(world.methods),
+                "trained": list(world.trained),
                 "example": world.example,
             }
             for world in worlds.worlds.values()

@@ -207,15 +207,15 @@ def _change(walker: PlanWalker | GraphOracle, rho: Float[np.ndarray, "K"], trans
 def _outlook(walker: PlanWalker | GraphOracle, rho: Float[np.ndarray, "n K"]) -> Outlook:
     """What the method expects of all transitions at several ρ."""
     if isinstance(walker, GraphOracle):
-        chance = np.concatenate([np.asarray(part) for part in in_batches(rho, partial(_by_rules, walker))])[: len(rho)]
+        parts = in_batches(rho, partial(_by_rules, walker))
+        chance = np.concatenate([np.asarray(part, float) for part in parts])[: len(rho)]
         return Outlook(chance, np.full(chance.shape, np.nan))
     planner = walker.agent.agent if isinstance(walker.agent, InExpectation) else walker.agent
     if isinstance(planner, Agent):
         parts = in_batches(rho, lambda batch: _learnt(planner, batch, walker.planning))
-        chance, steps = (np.concatenate([np.asarray(part[k]) for part in parts])[: len(rho)] for k in (0, 1))
-        return Outlook(chance, steps)
+        return Outlook(*(np.concatenate([np.asarray(part[k], float) for part in parts])[: len(rho)] for k in (0, 1)))
     assert isinstance(planner, TablePlanner)
-    chance = np.exp(-planner.edges(rho, walker.planning)[1])
+    chance = np.exp(-planner.edges(rho, walker.planning)[1].astype(float))
     return Outlook(chance, np.full(chance.shape, np.nan))
 
 

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from saplan.baselines.methods import AnyAgent
@@ -9,7 +10,8 @@ from saplan.baselines.oracle import Oracle
 from saplan.errors import unknown_name
 from saplan.games import GAMES, Game
 from saplan.model.walk import IMPROVED, Planning, usual_planning
-from saplan.runs.store import ORACLE, open_agent, shipped_methods
+from saplan.runs.config import read_json
+from saplan.runs.store import MANIFEST, ORACLE, open_agent, shipped, shipped_methods
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,8 @@ class World:
     game: Game[Any]
     methods: tuple[str, ...]
     """The first is the one to begin with."""
+    trained: tuple[int | None, ...]
+    """The environment steps that each was trained for, where that is known."""
     example: str
     """A goal to begin with."""
 
@@ -39,17 +43,20 @@ class Worlds:
         if run is not None and run not in GAMES:
             self._add_run(run)
         for name in sorted(GAMES, key=lambda name: name != run):  # stable: the named one first, the others as they are
-            self.worlds[name] = World(name, GAMES[name](), (*shipped_methods(name), ORACLE), EXAMPLES.get(name, ""))
+            methods = shipped_methods(name)
+            trained = (*(_steps(shipped(name, method)) for method in methods), None)
+            self.worlds[name] = World(name, GAMES[name](), (*methods, ORACLE), trained, EXAMPLES.get(name, ""))
 
     def _add_run(self, run: str) -> None:
         """A run, and where its game is one of ours as it is, all that is shipped for that."""
-        agent, config, _ = open_agent(run)
+        agent, config, about = open_agent(run)
         assert config is not None
         game, method = config.game, config.method
         usual = game.name in GAMES and GAMES[game.name]() == game
-        others = (*shipped_methods(game.name), ORACLE) if usual else (ORACLE,) if game.name in GAMES else ()
+        others = [name for name in shipped_methods(game.name) if usual and name != method]
+        trained = (_trained(about), *(_steps(shipped(game.name, name)) for name in others), None)
         example = EXAMPLES.get(game.name, "") if usual else ""
-        self.worlds[run] = World(run, game, (method, *(name for name in others if name != method)), example)
+        self.worlds[run] = World(run, game, (method, *others, ORACLE), trained, example)
         self._agents[run, method] = agent
 
     @property
@@ -77,6 +84,16 @@ class Worlds:
         if method == ORACLE:
             return Oracle(world.game)
         return open_agent(world.game.name, method)[0]
+
+
+def _steps(directory: Path) -> int | None:
+    """What an agent's manifest says of its training."""
+    return _trained(read_json(directory / MANIFEST).get("about"))
+
+
+def _trained(about: Any) -> int | None:
+    steps = about.get("steps_trained") if isinstance(about, dict) else None
+    return steps if isinstance(steps, int) else None
 
 
 def planning_of(agent: AnyAgent) -> Planning:

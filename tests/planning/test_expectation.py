@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saplan.planning import Landscape
+from saplan.planning import Landscape, Outcome
 
 CELL = np.array([0.25], np.float32)
 
@@ -137,3 +137,24 @@ def test_random_worlds_against_plain_value_iteration(seed: int) -> None:
     for k, route in enumerate(routes):
         node = int(landscape.find(starts[k : k + 1])[0])
         assert route.values[node] == pytest.approx(value[k], abs=0.05)
+
+
+def test_a_path_of_means_ends_at_the_goal() -> None:
+    edges = line([[0.75, 1.0, 1.25], [-0.25, -0.25, -0.25]], [1.0, 0.4], 0, 10)
+    route = one_route(edges, 0.0, 2.75, 3.25)
+    plan = route.plan(at(0.0))
+    assert plan.outcome is Outcome.FOUND
+    assert plan.transitions == (0, 0, 0)
+    assert [place[0] for place in plan.rho] == [0.0, 1.0, 2.0, 3.0]
+    assert plan.cost == pytest.approx(route.ways(at(0.0)).total.min())
+    assert route.plan(at(3.0)).transitions == ()
+
+
+def test_a_path_that_only_chance_can_end_is_not_walked_for_ever() -> None:
+    """A throw that is never the goal in the mean: the path shows it once, and stops where it would circle."""
+    route = one_route(line([[-1.0, 1.0]], [1.0], 0, 4), 2.0, 3.0, 3.0)
+    assert len(route.plan(at(2.0)).transitions) == 1
+
+
+def test_there_is_no_path_to_where_nothing_leads() -> None:
+    assert one_route(line([[1.0, 1.0]], [1.0], 0, 5), 1.0, 0.0, 0.0).plan(at(1.0)).outcome is Outcome.UNREACHABLE

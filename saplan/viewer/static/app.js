@@ -1,7 +1,7 @@
 // The page: what is chosen, what is playing, and who has to show what.
 
 import { Attributes, guess, wished } from "./attributes.js";
-import { html } from "./drawing.js";
+import { html, number } from "./drawing.js";
 import { GroundMap } from "./map.js";
 import { PlanView } from "./plan.js";
 import { PlaneView } from "./plane.js";
@@ -121,11 +121,17 @@ function choose(world, method, seed, goal) {
   chosen.method = known.methods.includes(method) ? method : known.methods[0];
   Object.assign(chosen, { seed, goal });
   find("world").value = chosen.world;
-  find("method").replaceChildren(...known.methods.map((name) => html("option", { value: name }, name)));
+  find("method").replaceChildren(
+    ...known.methods.map((name, k) => html("option", { value: name }, methodWords(name, known.trained[k]))),
+  );
   find("method").value = chosen.method;
   find("seed").value = seed;
   find("goal").value = goal;
   find("goal").placeholder = known.example || "name=2";
+}
+
+function methodWords(name, steps) {
+  return steps === null ? name : `${name}, ${number(steps / 1e6)} M steps`;
 }
 
 function open(step = 0) {
@@ -184,9 +190,9 @@ function stepOnce() {
 // The next step when its time has come: the browser animates in between.
 function goOn() {
   if (!playing || shown.ended || !shown.ready) return;
-  const number = wire.number;
+  const opened = wire.number;
   setTimeout(() => {
-    if (playing && number === wire.number) stepOnce();
+    if (playing && opened === wire.number) stepOnce();
   }, Math.max(0, shownAt + beat() - performance.now()));
 }
 
