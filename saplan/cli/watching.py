@@ -2,13 +2,14 @@
 
 import importlib.util
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from saplan.cli.options import check_number, read, take_run
-from saplan.errors import InputError
+from saplan.errors import InputError, unknown_name
 
 NEEDED = ("starlette", "uvicorn", "websockets")
 
@@ -44,7 +45,14 @@ def watch(arguments: list[str]) -> None:
     if missing := [package for package in NEEDED if importlib.util.find_spec(package) is None]:
         raise InputError(f"the page needs {', '.join(missing)}: pip install 'saplan[viewer]'")
 
-    from saplan.errors import unknown_name
+    from saplan.games import GAMES
+    from saplan.viewer.maps import start
+
+    # While the first map is being drawn, and the program for that compiled, the rest can be imported.
+    game = GAMES.get(name or next(iter(GAMES)))
+    if game is not None:
+        threading.Thread(target=lambda: start(game(), options.seed)).start()
+
     from saplan.goals import parse_goal
     from saplan.viewer.messages import Beginning
     from saplan.viewer.server import serve

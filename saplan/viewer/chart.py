@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from saplan.envs.distance import Field, box, disc, stroke
 from saplan.envs.palette import FLOOR, INK, LINE, WHITE, Colour
 from saplan.envs.sprites import Layer, flatten
+from saplan.viewer.maps import Rho
 from saplan.viewer.plane import INSIDE, Plane
-from saplan.viewer.task import Rho
 
 RAMP: tuple[Colour, ...] = (
     (68, 1, 84), (70, 50, 126), (54, 92, 141), (39, 127, 142), (31, 161, 135), (74, 193, 109), (160, 218, 57),

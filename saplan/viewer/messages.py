@@ -13,8 +13,9 @@ from saplan.errors import InputError, unknown_name
 from saplan.games import Game, Switches
 from saplan.games.scene import COLOURS, Scene
 from saplan.viewer.arithmetic import Arithmetic
+from saplan.viewer.maps import Start
 from saplan.viewer.plane import CELL, Plane
-from saplan.viewer.task import BUDGET, Moment, Start, Task
+from saplan.viewer.task import BUDGET, Moment, Task
 from saplan.viewer.thought import Thought
 from saplan.viewer.worlds import Worlds
 
@@ -97,7 +98,7 @@ def hello(worlds: Worlds, begin: Beginning) -> dict[str, Any]:
         "worlds": [
             {
                 "name": world.name,
-                "game": world.game.name,
+                "game": world.kind,
                 "methods": list(world.methods),
                 "trained": list(world.trained),
                 "example": world.example,

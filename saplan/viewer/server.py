@@ -21,7 +21,6 @@ from saplan.errors import InputError
 from saplan.viewer import messages
 from saplan.viewer.guard import HEADERS, Guard
 from saplan.viewer.session import Answer, Session
-from saplan.viewer.task import Task, start
 from saplan.viewer.worlds import Worlds
 
 STATIC = Path(__file__).parent / "static"
@@ -114,6 +113,9 @@ class Viewer:
 
         while (answer := await loop.run_in_executor(self.threads, following)) is not None:
             await socket.send_text(messages.write(answer))
+        if session.rehearsal is not None:
+            self.threads.submit(session.rehearsal)
+            session.rehearsal = None
 
 
 def serve(worlds: Worlds, host: str, port: int | None, begin: messages.Beginning, browser: bool) -> None:
@@ -121,8 +123,6 @@ def serve(worlds: Worlds, host: str, port: int | None, begin: messages.Beginning
     with contextlib.closing(listen(host, port)) as listening:
         guard = Guard(host, listening.getsockname()[1])
         viewer = Viewer(worlds, guard, begin)
-        # In one of its threads, which Python waits for: who ends the process while JAX compiles crashes it.
-        viewer.threads.submit(warm, worlds, begin)
         print(f"watch at {guard.address} (Ctrl-C ends it)", flush=True)
         if browser:
             threading.Thread(target=webbrowser.open, args=(guard.address,), daemon=True).start()
@@ -159,12 +159,3 @@ def listen(host: str, port: int | None) -> socket.socket:
             listening.close()
             reason = error.strerror or str(error)
     raise InputError(f"cannot listen at {host}, port {wanted[-1]}: {reason}; choose others with --host and --port")
-
-
-def warm(worlds: Worlds, begin: messages.Beginning) -> None:
-    """Draws the first map and makes a first plan, so that all is compiled when a page asks for it."""
-    world = worlds.first
-    fresh = start(world.game, begin.seed)
-    agent = worlds.agent(world.name, begin.method or world.methods[0])
-    with contextlib.suppress(InputError):  # that is for the page to say
-        Task(agent, fresh, begin.goal or world.example, begin.seed).forward()

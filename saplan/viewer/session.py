@@ -1,12 +1,13 @@
 """One page that is connected: its task, and the answers to what it asks. Nothing here knows of sockets."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from saplan.errors import InputError
 from saplan.viewer import messages
+from saplan.viewer.maps import Start, start
 from saplan.viewer.plane import plane_of
-from saplan.viewer.task import Start, Task, start
+from saplan.viewer.task import Task
 from saplan.viewer.worlds import Worlds
 
 Answer = dict[str, Any]
@@ -20,6 +21,8 @@ class Session:
         self.worlds = worlds
         self.task: Task | None = None
         self.number = 0
+        self.rehearsal: Callable[[], object] | None = None
+        """Takes the first step of the task apart from it, so that all is compiled when the page asks for it."""
 
     def answers(self, text: str) -> Iterator[Answer]:
         """Answers one message, what is quickly known first. What is wrong with a message is answered, never raised."""
@@ -52,6 +55,7 @@ class Session:
             return messages.refusal(asked.id, str(error), "impossible")
         task.skip_to(asked.step)
         self.task = task
+        self.rehearsal = lambda: Task(agent, begin, asked.goal, asked.seed).forward()
         return messages.task_message(asked.id, task)
 
     def _step(self, asked: messages.Step) -> Iterator[Answer]:

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float
 
 from saplan.baselines.methods import AnyAgent
 from saplan.errors import InputError
@@ -17,39 +17,17 @@ from saplan.games.scene import Scene
 from saplan.goals import Goal, format_goal, parse_goal
 from saplan.model.walk import Walker
 from saplan.viewer.arithmetic import why_not
+from saplan.viewer.maps import Rho, Start
 from saplan.viewer.thought import Thought, name_of, think
 from saplan.viewer.worlds import planning_of
 
 BUDGET = 150
 """Steps that a task may take, as in evaluations."""
 
-Rho = tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Start:
-    """A fresh map."""
-
-    state: Any
-    scene: Scene
-    rho: Rho
-
-
-@partial(jax.jit, static_argnums=0)
-def _draw(game: Game[Any], key: PRNGKeyArray) -> tuple[Any, Float[Array, "K"]]:
-    state = game.reset(key)
-    return state, game.attributes(state)
-
 
 @partial(jax.jit, static_argnums=0)
 def _over(game: Game[Any], state: Any) -> Bool[Array, ""]:
     return game.over(state)
-
-
-def start(game: Game[Any], seed: int) -> Start:
-    """The map of a seed, the same for every method."""
-    state, rho = _draw(game, jax.random.key(seed))
-    return Start(state, game.scene(jax.device_get(state)), tuple(map(float, rho)))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,21 @@ class World:
 
     name: str
     """A game's name, or the run that a person named."""
-    game: Game[Any]
+    kind: str
+    """The game's name."""
     methods: tuple[str, ...]
     """The first is the one to begin with."""
     trained: tuple[int | None, ...]
     """The environment steps that each was trained for, where that is known."""
     example: str
     """A goal to begin with."""
+    rules: Game[Any] | None = None
+    """The game of a run."""
+
+    @cached_property
+    def game(self) -> Game[Any]:
+        """Made when it is asked for: not all games are watched, and some take their time."""
+        return self.rules or GAMES[self.kind]()
 
 
 EXAMPLES = {"switches": "red=1 green=1 blue=1", "exchange": "red=2 green=1 blue=0", "mining": "m1=8 m2=6"}
@@ -45,7 +54,7 @@ class Worlds:
         for name in sorted(GAMES, key=lambda name: name != run):  # stable: the named one first, the others as they are
             methods = shipped_methods(name)
             trained = (*(_steps(shipped(name, method)) for method in methods), None)
-            self.worlds[name] = World(name, GAMES[name](), (*methods, ORACLE), trained, EXAMPLES.get(name, ""))
+            self.worlds[name] = World(name, name, (*methods, ORACLE), trained, EXAMPLES.get(name, ""))
 
     def _add_run(self, run: str) -> None:
         """A run, and where its game is one of ours as it is, all that is shipped for that."""
@@ -56,7 +65,7 @@ class Worlds:
         others = [name for name in shipped_methods(game.name) if usual and name != method]
         trained = (_trained(about), *(_steps(shipped(game.name, name)) for name in others), None)
         example = EXAMPLES.get(game.name, "") if usual else ""
-        self.worlds[run] = World(run, game, (method, *others, ORACLE), trained, example)
+        self.worlds[run] = World(run, game.name, (method, *others, ORACLE), trained, example, game)
         self._agents[run, method] = agent
 
     @property
@@ -83,7 +92,7 @@ class Worlds:
     def _open(self, world: World, method: str) -> AnyAgent:
         if method == ORACLE:
             return Oracle(world.game)
-        return open_agent(world.game.name, method)[0]
+        return open_agent(world.kind, method)[0]
 
 
 def _steps(directory: Path) -> int | None:

@@ -11,9 +11,10 @@ from saplan.errors import InputError
 from saplan.games import Mining
 from saplan.runs.store import shipped
 from saplan.viewer import messages
+from saplan.viewer.maps import start
 from saplan.viewer.plane import plane_of
 from saplan.viewer.session import Session
-from saplan.viewer.task import BUDGET, Task, start
+from saplan.viewer.task import BUDGET, Task
 from saplan.viewer.worlds import Worlds
 
 GOAL, SEED = "red=1 green=1", 7

@@ -1,0 +1,39 @@
+"""Fresh maps, as soon as can be: they are the first thing that a person sees."""
+
+import threading
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from saplan.games import Game
+from saplan.games.scene import Scene
+
+Rho = tuple[float, ...]
+DRAWING = threading.Lock()
+"""Who asks for a map while the program that draws it is compiled waits for that, and does not compile it again."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A fresh map."""
+
+    state: Any
+    scene: Scene
+    rho: Rho
+
+
+# A map is drawn once in a while: what counts is that the program is compiled quickly, not that it is fast.
+@partial(jax.jit, static_argnums=0, compiler_options={"xla_backend_optimization_level": 0})
+def _draw(game: Game[Any], key: PRNGKeyArray) -> tuple[Any, Float[Array, "K"]]:
+    state = game.reset(key)
+    return state, game.attributes(state)
+
+
+def start(game: Game[Any], seed: int) -> Start:
+    """The map of a seed, the same for every method."""
+    with DRAWING:
+        state, rho = _draw(game, jax.random.key(seed))
+    return Start(state, game.scene(jax.device_get(state)), tuple(map(float, rho)))
