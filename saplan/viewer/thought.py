@@ -99,7 +99,7 @@ def _on_a_route(walker: PlanWalker | GraphOracle) -> Thought:
     words = plan.outcome.value if found else _why_lost(walker, route, plan.outcome)
     first, leads = _first_steps(walker), np.isfinite(ways.total)
     total = np.where(leads, ways.total, np.inf)
-    total[leads] += (_first_costs(walker, ways.cost, first) - ways.cost)[leads]
+    total[leads] += _first_costs(walker, ways.cost, first)[leads] - ways.cost[leads]
     options = _options(walker, total, first, chosen)
     return Thought(found, words, _legs(walker, plan), options, unit)
 

@@ -38,7 +38,7 @@ class World:
         return self.rules or GAMES[self.kind]()
 
 
-EXAMPLES = {"switches": "red=1 green=1 blue=1", "exchange": "red=2 green=1 blue=0", "mining": "m1=8 m2=6"}
+EXAMPLES = {"switches": "red=1 green=1 blue=1", "exchange": "red=0 green=0 blue=3", "mining": "m1=8 m2=6"}
 
 
 class Worlds:

@@ -25,7 +25,7 @@ def planned(page: Any) -> Any:
 
 
 def hurry(page: Any) -> None:
-    page.locator("#speed").fill("20")
+    page.locator("#speed").fill("60")
 
 
 def steps(page: Any) -> int:
@@ -161,19 +161,29 @@ def test_switching_the_game(tab: Any, server: Server) -> None:
     assert "game=exchange" in tab.url
 
 
-def test_switching_the_method_keeps_map_and_goal(tab: Any, server: Server) -> None:
-    visit(tab, server)
+def test_an_opponent_fails_at_the_same_task(tab: Any, server: Server) -> None:
+    visit(tab, server, seed=1, goal="red=1 green=1 blue=1")
     planned(tab)
     hurry(tab)
     tab.click("#play")
     reached(tab)
-    tab.select_option("#method", "oracle")
+    tab.select_option("#method", "curriculum")
+    says(tab, "#status", "step 0 of")
+    assert tab.input_value("#seed") == "1"
+    assert tab.input_value("#goal") == "red=1 green=1 blue=1"
+    tab.click("#play")
+    says(tab, "#status", "Goal not reached within 150 steps")
+    says(tab, "#scores .good", "structured")
+    says(tab, "#scores .bad", "curriculum failed after 150")
+
+
+def test_the_oracle_plans_as_well(tab: Any, server: Server) -> None:
+    visit(tab, server, method="oracle")
     planned(tab)
-    assert tab.input_value("#seed") == "7"
-    assert tab.input_value("#goal") == "red=1 green=1"
+    says(tab, "#options-words", "in steps")
+    hurry(tab)
     tab.click("#play")
     reached(tab)
-    assert tab.locator("#scores li").count() == 2
 
 
 def test_a_reload_goes_on_where_it_was(tab: Any, server: Server) -> None:
@@ -217,7 +227,7 @@ def test_the_keyboard_is_enough(tab: Any, server: Server) -> None:
     tab.locator("body").press("ArrowRight")
     says(tab, "#status", "step 1 of")
     tab.keyboard.press("+")
-    assert tab.input_value("#speed") == "6"
+    assert tab.input_value("#speed") == "7"
     tab.keyboard.press("?")
     assert tab.is_visible("#help-text")
     tab.keyboard.press("Escape")

@@ -1,7 +1,7 @@
 // The page: what is chosen, what is playing, and who has to show what.
 
 import { Attributes, guess, wished } from "./attributes.js";
-import { html, number } from "./drawing.js";
+import { html } from "./drawing.js";
 import { GroundMap } from "./map.js";
 import { PlanView } from "./plan.js";
 import { PlaneView } from "./plane.js";
@@ -131,7 +131,7 @@ function choose(world, method, seed, goal) {
 }
 
 function methodWords(name, steps) {
-  return steps === null ? name : `${name}, ${number(steps / 1e6)} M steps`;
+  return steps === null ? name : `${name}, ${(steps / 1e6).toPrecision(2)} M steps`;
 }
 
 function open(step = 0) {

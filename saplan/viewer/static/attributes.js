@@ -67,7 +67,7 @@ class Row {
     this.hand.setAttribute("role", "slider");
     this.hand.setAttribute("aria-label", `goal for ${attribute.name}`);
     const name = html("span", { class: "name" }, attribute.name, html("small", {}, attribute.symbol));
-    this.element = html("div", { class: "row", "data-name": attribute.name }, name, this.hand, this.words);
+    this.element = html("div", { class: "row", "data-name": attribute.name, "data-kind": attribute.kind }, name, this.hand, this.words);
     this.listen();
     this.refresh();
   }

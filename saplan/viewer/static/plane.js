@@ -50,7 +50,8 @@ export class PlaneView {
     const { size: [width, height], centre: [cx, cy], inner, outer } = this.plane;
     const clip = svg("clipPath", { id: "quadrant" });
     clip.append(svg("rect", { x: 0, y: -height, width, height }));
-    const circles = [inner, outer].map((r) => svg("circle", { cx, cy: -cy, r }));
+    const circles = [outer, inner].map((r) => svg("circle", { cx, cy: -cy, r }));
+    this.lines.classList.toggle("plain", this.plane.layers === null);
     const border = svg("g", { class: "border", "clip-path": "url(#quadrant)" });
     border.append(...circles);
     const axes = svg("path", { class: "axes", d: `M0 ${-height}V0H${width}` });
