@@ -1,0 +1,34 @@
+"""The figures in the document are those that were measured, and every asset of the page is at hand."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+from saplan.viewer.server import LISTED, STATIC
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_table_is_that_of_the_measurement() -> None:
+    spec = importlib.util.spec_from_file_location("viewer_benchmark", ROOT / "benchmarks" / "viewer.py")
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    written = benchmark.DOCUMENT.read_text(encoding="utf-8").split(benchmark.BEGIN)[1].split(benchmark.END)[0]
+    assert written.strip() == benchmark.table(), "docs/viewer.md is stale: run python benchmarks/viewer.py --table"
+
+
+def test_every_link_of_the_document_leads_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "docs" / "viewer.md").read_text(encoding="utf-8")):
+        assert (ROOT / "docs" / target).exists(), target
+
+
+def test_the_page_fetches_nothing_but_what_is_listed() -> None:
+    assert {name for name, _ in LISTED.values()} == {path.name for path in STATIC.iterdir()}
+    for path in STATIC.iterdir():
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"(?:src|href)=.https?:|@import|url\(.?http|[^:]//cdn", text), path.name
+        assert " onclick=" not in text
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    wanted = set(re.findall(r'(?:src|href)="([^"#]+)"', page))
+    imported = set(re.findall(r'from "\./([^"]+)"', "".join(path.read_text() for path in STATIC.glob("*.js"))))
+    assert wanted | imported <= set(LISTED)
