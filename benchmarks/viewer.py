@@ -1,12 +1,14 @@
 """The page, measured in a real Chromium: time to the first frame, frames a second, memory over a thousand plans.
 
     python benchmarks/viewer.py            # writes results/viewer.json and the table of docs/viewer.md
+    python benchmarks/viewer.py first      # only one of first, frames and often anew
     python benchmarks/viewer.py --table    # only the table, from what was measured
 
 Needs the extra `test` and a Chromium.
 """
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -14,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +75,9 @@ class Watching:
         self.process.wait(timeout=60)
 
 
-def first_frames(browser: Any) -> dict[str, list[dict[str, float]]]:
+def first_frames(browser: Any) -> dict[str, Any]:
     """Seconds from the command to the map on the screen, and to the first plan; the browser is open already."""
+    browser.new_page().goto("about:blank")
     found: dict[str, list[dict[str, float]]] = {}
     for game in GAMES:
         for _ in range(STARTS):
@@ -88,12 +92,12 @@ def first_frames(browser: Any) -> dict[str, list[dict[str, float]]]:
             found.setdefault(game, []).append({name: round(value, 2) for name, value in times.items()})
             page.close()
             server.stop()
-    return found
+    return {"games": found}
 
 
-def frame_rates(browser: Any, server: Watching) -> list[dict[str, float]]:
+def frame_rates(browser: Any) -> dict[str, Any]:
     """Frames a second while a plan of mining is played, the page with the most to draw."""
-    found = []
+    found, server = [], Watching("mining")
     for speed in SPEEDS:
         page = browser.new_page(viewport={"width": 1360, "height": 860})
         page.goto(f"{server.address}#game=mining&method=structured&seed=0&goal=m1%3D8+m2%3D6")
@@ -105,13 +109,15 @@ def frame_rates(browser: Any, server: Watching) -> list[dict[str, float]]:
         rate, slow = 1000 / gaps.mean(), np.percentile(gaps, 99)
         found.append({"speed": speed, "frames": round(float(rate), 1), "slowest_ms": round(float(slow), 1)})
         page.close()
-    return found
+    server.stop()
+    return {"speeds": found}
 
 
-def plan_often(server: Watching) -> dict[str, Any]:
+def plan_often(browser: Any) -> dict[str, Any]:
     """Plans on ever new maps, a few steps each, and what the server holds after every hundred."""
     from websockets.sync.client import connect
 
+    server = Watching("mining")
     address = server.address.replace("http://", "ws://") + "socket"
     origin = server.address.rstrip("/")
     held, times = [], []
@@ -131,6 +137,7 @@ def plan_often(server: Watching) -> dict[str, Any]:
             if number % 100 == 0:
                 held.append(round(server.memory(), 1))
                 print(f"{number} plans, {held[-1]} MiB", file=sys.stderr, flush=True)
+    server.stop()
     usual = statistics.median(times[SETTLED:])
     return {"plans": PLANS, "memory": held, "plan_ms": round(1000 * usual, 1)}
 
@@ -139,7 +146,8 @@ def table() -> str:
     """What was measured, for people."""
     result = json.loads(RESULT.read_text())
     usual = lambda what: ", ".join(  # noqa: E731
-        f"{game} {statistics.median(one[what] for one in runs):.1f} s" for game, runs in result["first"].items()
+        f"{game} {statistics.median(one[what] for one in runs):.1f} s"
+        for game, runs in result["first"]["games"].items()
     )
     held = result["often"]["memory"]
     rows = [
@@ -147,7 +155,7 @@ def table() -> str:
         ["first plan after the command", usual("plan"), ""],
         *(
             [f"frames a second, {one['speed']} steps a second", f"{one['frames']:.0f}", "30"]
-            for one in result["frames"]
+            for one in result["frames"]["speeds"]
         ),
         [f"a plan on a new map, median of {result['often']['plans']}", f"{result['often']['plan_ms']:.0f} ms", ""],
         [
@@ -169,26 +177,26 @@ def write_table() -> None:
     DOCUMENT.write_text(f"{before}{BEGIN}\n{table()}\n{END}{rest.split(END, 1)[1]}", encoding="utf-8")
 
 
-def measure() -> None:
-    """Measures everything and keeps it."""
+def measure(parts: list[str]) -> None:
+    """Measures what is asked for, keeps the rest."""
     from playwright.sync_api import sync_playwright
     from report import save, setting
 
-    facts = setting()
+    result = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        version = browser.version
-        browser.new_page().goto("about:blank")
-        first = first_frames(browser)
-        server = Watching("mining")
-        frames = frame_rates(browser, server)
-        often = plan_often(server)
-        server.stop()
+        result |= {"setting": setting(), "chromium": browser.version}
+        for part in parts:
+            load = round(os.getloadavg()[0], 2)
+            result[part] = {"load": load, **PARTS[part](browser)}
         browser.close()
-    save(RESULT, {"setting": facts, "chromium": version, "first": first, "frames": frames, "often": often})
+    save(RESULT, result)
+
+
+PARTS: dict[str, Callable[[Any], dict[str, Any]]] = {"first": first_frames, "frames": frame_rates, "often": plan_often}
 
 
 if __name__ == "__main__":
     if "--table" not in sys.argv[1:]:
-        measure()
+        measure(sys.argv[1:] or list(PARTS))
     write_table()

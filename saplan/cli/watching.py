@@ -1,10 +1,7 @@
 """`saplan watch` and `saplan render`."""
 
 import importlib.util
-import sys
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,6 +87,8 @@ def render(arguments: list[str]) -> None:
     options = read(Render, "render RUN", rest)
     check_number("--seed", options.seed)
 
+    from rich.console import Console
+
     from saplan.runs.store import open_agent
     from saplan.viewer.film import check_format
     from saplan.viewer.film import render as paint
@@ -97,21 +96,8 @@ def render(arguments: list[str]) -> None:
     check_format(options.out)
     agent = open_agent(run, options.method)[0]
     title = " ".join([agent.game.name, options.method or ""]).strip()
-    end = paint(agent, title, options.goal, options.seed, options.out, progress())
+    with Console(stderr=True).status("planning") as status:
+        tell = lambda step, most: status.update(f"painting step {step} of at most {most}")  # noqa: E731
+        end = paint(agent, title, options.goal, options.seed, options.out, tell)
     words = f"goal reached in {end.step} steps" if end.reached else f"goal not reached within {end.step} steps"
     print(f"{options.out}: {words}")
-
-
-PATIENCE = 2.0
-"""Seconds after which a person wants to know how far it is."""
-
-
-def progress() -> Callable[[int, int], None]:
-    """Says how far a film is, once it takes long and if somebody is looking."""
-    began = time.monotonic()
-
-    def show(done: int, most: int) -> None:
-        if time.monotonic() - began > PATIENCE and sys.stderr.isatty():
-            print(f"\r\x1b[Kpainting step {done} of at most {most} ", end="", file=sys.stderr, flush=True)
-
-    return show

@@ -56,7 +56,7 @@ class Viewer:
         self.app = Starlette(
             routes=[
                 Route("/{path:path}", self.page, methods=["GET"]),
-                WebSocketRoute("/{path:path}", self.socket),
+                WebSocketRoute("/{path:path}", self.connect),
             ]
         )
 
@@ -72,35 +72,35 @@ class Viewer:
         data, kind = self.files[path.removeprefix("/")]
         return Response(data, media_type=kind, headers=HEADERS)
 
-    async def socket(self, socket: WebSocket) -> None:
+    async def connect(self, line: WebSocket) -> None:
         """One page, from its first message to its last."""
-        host, origin = socket.headers.get("host"), socket.headers.get("origin")
-        if not self.guard.origin_is_ours(origin, host) or self.guard.inside(socket.url.path) != f"/{SOCKET}":
-            await socket.close(1008)
+        host, origin = line.headers.get("host"), line.headers.get("origin")
+        if not self.guard.origin_is_ours(origin, host) or self.guard.inside(line.url.path) != f"/{SOCKET}":
+            await line.close(1008)
             return
-        await socket.accept()
+        await line.accept()
         if self.connected >= CLIENTS:
-            await socket.send_text(messages.write(messages.refusal(None, FULL)))
-            await socket.close(1013, "full")
+            await line.send_text(messages.write(messages.refusal(None, FULL)))
+            await line.close(1013, "full")
             return
         self.connected += 1
         try:
-            await self._serve(socket)
+            await self._serve(line)
         except (WebSocketDisconnect, RuntimeError):
             pass  # the page has gone, perhaps while it was being answered
         finally:
             self.connected -= 1
 
-    async def _serve(self, socket: WebSocket) -> None:
+    async def _serve(self, line: WebSocket) -> None:
         session = Session(self.worlds)
-        await socket.send_text(messages.write(messages.hello(self.worlds, self.begin)))
+        await line.send_text(messages.write(messages.hello(self.worlds, self.begin)))
         while True:
-            said = await socket.receive()
+            said = await line.receive()
             if said["type"] == "websocket.disconnect":
                 return
-            await self._answer(socket, session, said.get("text") or "")
+            await self._answer(line, session, said.get("text") or "")
 
-    async def _answer(self, socket: WebSocket, session: Session, text: str) -> None:
+    async def _answer(self, line: WebSocket, session: Session, text: str) -> None:
         """Sends answers as they are found, each thought of in a thread."""
         answers, loop = session.answers(text), asyncio.get_running_loop()
 
@@ -112,7 +112,7 @@ class Viewer:
                 return messages.refusal(None, "the server failed at this; its terminal says how")
 
         while (answer := await loop.run_in_executor(self.threads, following)) is not None:
-            await socket.send_text(messages.write(answer))
+            await line.send_text(messages.write(answer))
         if session.rehearsal is not None:
             self.threads.submit(session.rehearsal)
             session.rehearsal = None

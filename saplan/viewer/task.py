@@ -75,7 +75,7 @@ class Task:
         states = jax.tree.map(lambda x: x[None], begin.state)
         self.walker: Walker = agent.walker(states, one, planning_of(agent))
         self._moves: Iterator[Any] = self.walker.moves(BUDGET, seed)
-        self._told, self._expected, self._scene = 0, None, begin.scene
+        self._told, self._scene = 0, begin.scene
         self.step = 0
         self.tried: list[Tried] = []
         self.trail: list[Rho] = [begin.rho]
@@ -107,8 +107,8 @@ class Task:
         """What there is to see."""
         return Moment(self.step, self._scene, self.trail[-1], tried, thought, self.reached, self.ended)
 
-    def forward(self, think_again: bool = True) -> Moment:
-        """One step. What is decided after it is thought about only if asked for."""
+    def forward(self) -> Moment:
+        """One step, and what is decided after it."""
         if self.ended:
             return self.now()
         before = self._rho()
@@ -121,16 +121,14 @@ class Task:
         decides = not self.reached and bool(self.walker.undecided[0] | self.walker.late()[0])
         self.walker.settle()
         tried = self._book(before, rho)
-        if decides and think_again:
+        if decides:
             self.thought = think(self.walker)
-        return self.now(self.thought if decides and think_again else None, tried)
+        return self.now(self.thought if decides else None, tried)
 
     def skip_to(self, step: int) -> None:
         """Goes on to a step at once, as after a reload."""
         while self.step < step and not self.ended:
-            self.forward(think_again=False)
-        if not self.reached:
-            self.thought = think(self.walker)
+            self.forward()
 
     def _rho(self) -> Rho:
         """The true ρ: people see the world as it is."""
@@ -143,7 +141,7 @@ class Task:
         attempts = self.walker.walked.attempts[self._told :]
         self._told += len(attempts)
         tried = [self._named(attempt.delta, attempt.success, attempt.steps, chance) for attempt in attempts]
-        if not self.thought.options and not self.thought.path and after != before:
+        if not attempts and after != before:
             delta = tuple(map(float, self.game.space.difference(jnp.array(after), jnp.array(before))))
             tried.append(self._named(delta, None, 0, None))
         self.tried += tried

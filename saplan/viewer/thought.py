@@ -18,6 +18,7 @@ from saplan.planning import Outcome, Plan
 
 MOST_OPTIONS = 12
 """First transitions that are shown."""
+SEEMS_REACHED = "as the agent perceives things, the goal holds already"
 OUTSIDE = "leads outside"
 """A change that leaves the space is none that was weighed: what networks say of it means nothing."""
 
@@ -92,7 +93,8 @@ def _on_a_route(walker: PlanWalker | GraphOracle) -> Thought:
     unit = "steps" if isinstance(walker, GraphOracle) else "nats"
     ways = None if route is None else route.ways(rho)
     if route is None or ways is None:
-        return Thought(False, Outcome.SPENT.value, unit=unit)
+        holds = bool(np.all((rho >= walker.low[0]) & (rho <= walker.high[0])))
+        return Thought(False, SEEMS_REACHED if holds else Outcome.SPENT.value, unit=unit)
     chosen = int(walker.change[0] if isinstance(walker, GraphOracle) else walker.transition[0])
     plan = _plan_from(route, rho, chosen, bool(np.isfinite(ways.total[chosen])))
     found = plan.outcome is Outcome.FOUND

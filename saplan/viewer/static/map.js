@@ -52,6 +52,7 @@ export class GroundMap {
     const [x, y] = [column + 1 - size, row + 1 - size];
     this.agent.style.transform = `translate(${x}px, ${y}px) scale(${size})`;
     this.agent.dataset.cell = `${row},${column}`;
+    this.root.setAttribute("aria-label", `map of ${scene.height} by ${scene.width}, agent at ${row + 1}, ${column + 1}`);
     this.walk(column + 0.5, row + 0.5);
     this.showHeld(scene.held);
   }
