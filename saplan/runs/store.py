@@ -14,15 +14,15 @@ from saplan.games import GAMES, Game
 from saplan.runs.arrays import fill, from_bytes, to_arrays, to_bytes
 from saplan.runs.config import RunConfig, config_from_json, read_json, write_attributes, write_json
 from saplan.runs.files import make_directory, read_bytes, replace_file
+from saplan.runs.shipped import MANIFEST, ORACLE, STRUCTURED, shipped, shipped_methods
+
+__all__ = [
+    "ARRAYS", "MANIFEST", "ORACLE", "find_agent", "load", "load_agent", "open_agent", "save_agent", "shipped",
+    "shipped_methods", "untrained_agent",
+]  # fmt: skip
 
 ARRAYS = "agent.safetensors"
-MANIFEST = "manifest.json"
 FORMAT = "saplan agent 1"
-STRUCTURED = "structured"
-ORACLE = "oracle"
-"""The one method that is not trained."""
-SHIPPED = Path(__file__).parent.parent / "agents"
-"""Small trained agents: our method's for every game, and opponents."""
 LARGEST = 512 * 2**20
 """Files beyond this size are refused unread."""
 
@@ -68,16 +68,6 @@ def load_agent(directory: Path, world: Game[Any] | None = None) -> tuple[AnyAgen
     if hashlib.sha256(data).hexdigest() != manifest.get("sha256"):
         raise InputError(f"{path} is damaged: its SHA-256 is not the one in {MANIFEST}")
     return fill(_outline(config, directory / MANIFEST), from_bytes(data, path), path), config
-
-
-def shipped(game: str, method: str = STRUCTURED) -> Path:
-    """Where the agent of a method is shipped, if there is one."""
-    return SHIPPED / (game if method == STRUCTURED else f"{game}-{method}")
-
-
-def shipped_methods(game: str) -> tuple[str, ...]:
-    """The methods that are shipped for a game, ours first."""
-    return tuple(method for method in METHODS if (shipped(game, method) / MANIFEST).is_file())
 
 
 def find_agent(run: str, method: str | None = None) -> Path:

@@ -40,7 +40,7 @@ class Arithmetic:
         if k not in self.counts:
             return -np.inf, np.inf
         least, most = (self._least(sign * self.changes[:, k]) for sign in (1.0, -1.0))
-        return float(np.round(self.rho[k] + least, 6)), float(np.round(self.rho[k] - most, 6))
+        return float(np.round(self.rho[k] + least, 4)), float(np.round(self.rho[k] - most, 4))
 
     def allows(self, goal: Goal) -> bool:
         """Whether all conditions together can hold."""

@@ -12,9 +12,9 @@ from saplan.envs.picture import Picture
 from saplan.envs.png import save_png
 from saplan.errors import InputError
 from saplan.viewer.frame import Painter
-from saplan.viewer.maps import start
+from saplan.viewer.maps import BUDGET, start
 from saplan.viewer.plane import plane_of
-from saplan.viewer.task import BUDGET, Moment, Task
+from saplan.viewer.task import Moment, Task
 
 FORMATS = (".gif", ".mp4", ".png")
 RATE = 6

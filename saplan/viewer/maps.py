@@ -12,6 +12,8 @@ from saplan.games import Game
 from saplan.games.scene import Scene
 
 Rho = tuple[float, ...]
+BUDGET = 150
+"""Steps that a task may take, as in evaluations."""
 DRAWING = threading.Lock()
 """Who asks for a map while the program that draws it is compiled waits for that, and does not compile it again."""
 

@@ -1,6 +1,5 @@
 """What the page and the server say to each other, as JSON. What comes in is checked field by field."""
 
-import base64
 import dataclasses
 import json
 from dataclasses import dataclass
@@ -12,11 +11,7 @@ from saplan.algebra import Block, Categorical, Cyclic, Natural, Real
 from saplan.errors import InputError, unknown_name
 from saplan.games import Game, Switches
 from saplan.games.scene import COLOURS, Scene
-from saplan.viewer.arithmetic import Arithmetic
-from saplan.viewer.maps import Start
-from saplan.viewer.plane import CELL, Plane
-from saplan.viewer.task import BUDGET, Moment, Task
-from saplan.viewer.thought import Thought
+from saplan.viewer.maps import BUDGET, Start
 from saplan.viewer.worlds import Worlds
 
 LONGEST_TEXT = 400
@@ -124,65 +119,9 @@ def map_message(opened: Open, game: Game[Any], begin: Start) -> dict[str, Any]:
     }
 
 
-def task_message(number: int, task: Task) -> dict[str, Any]:
-    """A task as far as it has come."""
-    return {
-        "type": "task",
-        "id": number,
-        "goal": {"text": task.text, "low": _numbers(task.goal.low), "high": _numbers(task.goal.high)},
-        "tried": [dataclasses.asdict(tried) for tried in task.tried],
-        "trail": [list(rho) for rho in task.trail],
-        **moment_data(task.now(task.thought)),
-    }
-
-
-def step_message(number: int, moment: Moment) -> dict[str, Any]:
-    """What a step has changed."""
-    return {"type": "step", "id": number, "tried": [dataclasses.asdict(one) for one in moment.tried]} | moment_data(
-        moment
-    )
-
-
 def refusal(number: int | None, reason: str, kind: str = "error") -> dict[str, Any]:
     """One line that says what is wrong; of the kind `impossible` where it is the goal."""
     return {"type": kind, "id": number, "reason": " ".join(reason.split())}
-
-
-def plane_message(number: int, plane: Plane) -> dict[str, Any]:
-    """The plane of mining, its probabilities as bytes in base 64."""
-    layers = None
-    if plane.chances is not None:
-        layers = [base64.b64encode(layer.tobytes()).decode("ascii") for layer in plane.chances]
-    columns, rows = (round(length / CELL) for length in plane.size)
-    return {
-        "type": "plane",
-        "id": number,
-        "centre": list(plane.centre),
-        "inner": plane.inner,
-        "outer": plane.outer,
-        "size": list(plane.size),
-        "names": list(plane.names),
-        "columns": columns,
-        "rows": rows,
-        "layers": layers,
-    }
-
-
-def moment_data(moment: Moment) -> dict[str, Any]:
-    """What there is to see after a step."""
-    return {
-        "step": moment.step,
-        "scene": scene_data(moment.scene),
-        "rho": list(moment.rho),
-        "thought": None if moment.thought is None else thought_data(moment.thought),
-        "reached": moment.reached,
-        "ended": moment.ended,
-    }
-
-
-def thought_data(thought: Thought) -> dict[str, Any]:
-    """A thought as plain data."""
-    return dataclasses.asdict(thought)
 
 
 def scene_data(scene: Scene) -> dict[str, Any]:
@@ -198,11 +137,10 @@ def scene_data(scene: Scene) -> dict[str, Any]:
 
 
 def attributes_data(game: Game[Any], begin: Start) -> list[dict[str, Any]]:
-    """Every attribute: its algebra, its colour, and what it can become by arithmetic."""
-    arithmetic = Arithmetic(game, np.array(begin.rho))
+    """Every attribute: its algebra and its colour."""
     colours = {label: colour for label, colour, _ in begin.scene.inventory}
     found = []
-    for k, (name, block) in enumerate(zip(game.space.names, game.space.blocks, strict=True)):
+    for name, block in zip(game.space.names, game.space.blocks, strict=True):
         colour = "grey" if isinstance(block, Cyclic) else colours.get(name.removeprefix("map_"), "grey")
         found.append(
             {
@@ -210,7 +148,6 @@ def attributes_data(game: Game[Any], begin: Start) -> list[dict[str, Any]]:
                 "symbol": block.symbol,
                 "colour": colour,
                 "tolerance": block.tolerance,
-                "span": _numbers(arithmetic.span(k)),
                 **_shape(block),
             }
         )
@@ -228,10 +165,10 @@ def _shape(block: Block) -> dict[str, Any]:
     if isinstance(block, Categorical):
         return {"kind": "label", "labels": list(block.labels)}
     if isinstance(block, Real):
-        return {"kind": "real", "range": _numbers((block.low, block.high))}
+        return {"kind": "real", "range": numbers((block.low, block.high))}
     return {"kind": "whole"}
 
 
-def _numbers(values: Any) -> list[float | None]:
+def numbers(values: Any) -> list[float | None]:
     """Numbers as JSON has them: None where they are infinite."""
     return [float(x) if np.isfinite(x) else None for x in np.asarray(values, float)]

@@ -40,6 +40,8 @@ LISTED = {
 SOCKET = "socket"
 CLIENTS = 8
 LARGEST_MESSAGE = 64 * 2**10
+WAITING = 32
+"""Messages of a page that are read ahead."""
 USUAL_PORT = 8765
 FULL = f"{CLIENTS} pages are open, the most there may be: close one and reload"
 
@@ -86,19 +88,30 @@ class Viewer:
         self.connected += 1
         try:
             await self._serve(line)
-        except (WebSocketDisconnect, RuntimeError):
-            pass  # the page has gone, perhaps while it was being answered
         finally:
             self.connected -= 1
 
     async def _serve(self, line: WebSocket) -> None:
+        """Reads and answers side by side: a page that leaves gives its place back at once, whatever it has asked."""
+        waiting: asyncio.Queue[str] = asyncio.Queue(WAITING)
+        both = [asyncio.create_task(work) for work in (self._read(line, waiting), self._answer_all(line, waiting))]
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        for task in both:
+            task.cancel()
+        for end in await asyncio.gather(*both, return_exceptions=True):
+            # Who leaves while being answered is no fault.
+            if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect | RuntimeError):
+                raise end
+
+    async def _read(self, line: WebSocket, waiting: asyncio.Queue[str]) -> None:
+        while (said := await line.receive())["type"] != "websocket.disconnect":
+            await waiting.put(said.get("text") or "")
+
+    async def _answer_all(self, line: WebSocket, waiting: asyncio.Queue[str]) -> None:
         session = Session(self.worlds)
         await line.send_text(messages.write(messages.hello(self.worlds, self.begin)))
         while True:
-            said = await line.receive()
-            if said["type"] == "websocket.disconnect":
-                return
-            await self._answer(line, session, said.get("text") or "")
+            await self._answer(line, session, await waiting.get())
 
     async def _answer(self, line: WebSocket, session: Session, text: str) -> None:
         """Sends answers as they are found, each thought of in a thread."""

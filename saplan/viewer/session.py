@@ -1,14 +1,18 @@
-"""One page that is connected: its task, and the answers to what it asks. Nothing here knows of sockets."""
+"""One page that is connected: its task, and the answers to what it asks. Nothing here knows of sockets.
+
+What a map needs is imported at once, what plans need only when the first map has been shown.
+"""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from saplan.errors import InputError
 from saplan.viewer import messages
 from saplan.viewer.maps import Start, start
-from saplan.viewer.plane import plane_of
-from saplan.viewer.task import Task
 from saplan.viewer.worlds import Worlds
+
+if TYPE_CHECKING:
+    from saplan.viewer.task import Task
 
 Answer = dict[str, Any]
 
@@ -41,14 +45,22 @@ class Session:
         world = self.worlds.find(asked.world)
         begin = start(world.game, asked.seed)
         yield messages.map_message(asked, world.game, begin)
+
+        from saplan.viewer import telling
+        from saplan.viewer.plane import plane_of
+
+        yield telling.spans_message(asked.id, world.game, begin)
         agent = self.worlds.agent(asked.world, asked.method)
         plane = plane_of(agent)
         if plane is not None:
-            yield messages.plane_message(asked.id, plane)
+            yield telling.plane_message(asked.id, plane)
         if asked.goal.strip():
             yield self._plan(asked, agent, begin)
 
     def _plan(self, asked: messages.Open, agent: Any, begin: Start) -> Answer:
+        from saplan.viewer.task import Task
+        from saplan.viewer.telling import task_message
+
         try:
             task = Task(agent, begin, asked.goal, asked.seed)
         except InputError as error:
@@ -56,9 +68,12 @@ class Session:
         task.skip_to(asked.step)
         self.task = task
         self.rehearsal = lambda: Task(agent, begin, asked.goal, asked.seed).forward()
-        return messages.task_message(asked.id, task)
+        return task_message(asked.id, task)
 
     def _step(self, asked: messages.Step) -> Iterator[Answer]:
         if self.task is None or asked.id != self.number:
             raise InputError("no task is open under this number: set a goal first")
-        yield messages.step_message(asked.id, self.task.forward())
+
+        from saplan.viewer.telling import step_message
+
+        yield step_message(asked.id, self.task.forward())

@@ -15,14 +15,10 @@ from saplan.errors import InputError
 from saplan.games import Game
 from saplan.games.scene import Scene
 from saplan.goals import Goal, format_goal, parse_goal
-from saplan.model.walk import Walker
+from saplan.model.walk import IMPROVED, Planning, Walker, usual_planning
 from saplan.viewer.arithmetic import why_not
-from saplan.viewer.maps import Rho, Start
+from saplan.viewer.maps import BUDGET, Rho, Start
 from saplan.viewer.thought import Thought, name_of, think
-from saplan.viewer.worlds import planning_of
-
-BUDGET = 150
-"""Steps that a task may take, as in evaluations."""
 
 
 @partial(jax.jit, static_argnums=0)
@@ -157,3 +153,9 @@ class Task:
 @partial(jax.jit, static_argnums=0)
 def _attributes(game: Game[Any], state: Any) -> Float[Array, "K"]:
     return game.truth(state)
+
+
+def planning_of(agent: AnyAgent) -> Planning:
+    """How an agent's plans are made: as in its evaluation."""
+    settings = getattr(agent, "settings", None)
+    return IMPROVED if settings is None else usual_planning(settings)

@@ -1,18 +1,16 @@
-"""What can be watched: games, and for each the methods whose agents are at hand. Agents are opened when asked for."""
+"""What can be watched: games, and for each the methods whose agents are at hand.
+
+Agents are opened when they are asked for, and what opens them is imported then: a map can be seen before.
+"""
 
 import threading
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from saplan.baselines.methods import AnyAgent
-from saplan.baselines.oracle import Oracle
 from saplan.errors import unknown_name
 from saplan.games import GAMES, Game
-from saplan.model.walk import IMPROVED, Planning, usual_planning
-from saplan.runs.config import read_json
-from saplan.runs.store import MANIFEST, ORACLE, open_agent, shipped, shipped_methods
+from saplan.runs.shipped import ORACLE, shipped_methods, shipped_steps, steps_trained
 
 
 @dataclass(frozen=True)
@@ -47,23 +45,25 @@ class Worlds:
     def __init__(self, run: str | None = None) -> None:
         """The games with what is shipped for them; a named run comes first. `InputError` if that is none."""
         self._lock = threading.Lock()
-        self._agents: dict[tuple[str, str], AnyAgent] = {}
+        self._agents: dict[tuple[str, str], Any] = {}
         self.worlds: dict[str, World] = {}
         if run is not None and run not in GAMES:
             self._add_run(run)
         for name in sorted(GAMES, key=lambda name: name != run):  # stable: the named one first, the others as they are
             methods = shipped_methods(name)
-            trained = (*(_steps(shipped(name, method)) for method in methods), None)
+            trained = (*(shipped_steps(name, method) for method in methods), None)
             self.worlds[name] = World(name, name, (*methods, ORACLE), trained, EXAMPLES.get(name, ""))
 
     def _add_run(self, run: str) -> None:
         """A run, and where its game is one of ours as it is, all that is shipped for that."""
+        from saplan.runs.store import open_agent
+
         agent, config, about = open_agent(run)
         assert config is not None
         game, method = config.game, config.method
         usual = game.name in GAMES and GAMES[game.name]() == game
         others = [name for name in shipped_methods(game.name) if usual and name != method]
-        trained = (_trained(about), *(_steps(shipped(game.name, name)) for name in others), None)
+        trained = (steps_trained(about), *(shipped_steps(game.name, name) for name in others), None)
         example = EXAMPLES.get(game.name, "") if usual else ""
         self.worlds[run] = World(run, game.name, (method, *others, ORACLE), trained, example, game)
         self._agents[run, method] = agent
@@ -79,7 +79,7 @@ class Worlds:
             raise unknown_name("game", name, self.worlds)
         return self.worlds[name]
 
-    def agent(self, name: str, method: str) -> AnyAgent:
+    def agent(self, name: str, method: str) -> Any:
         """The agent of a method in a world; opened once."""
         world = self.find(name)
         if method not in world.methods:
@@ -89,23 +89,8 @@ class Worlds:
                 self._agents[name, method] = self._open(world, method)
             return self._agents[name, method]
 
-    def _open(self, world: World, method: str) -> AnyAgent:
-        if method == ORACLE:
-            return Oracle(world.game)
-        return open_agent(world.kind, method)[0]
+    def _open(self, world: World, method: str) -> Any:
+        from saplan.baselines.oracle import Oracle
+        from saplan.runs.store import open_agent
 
-
-def _steps(directory: Path) -> int | None:
-    """What an agent's manifest says of its training."""
-    return _trained(read_json(directory / MANIFEST).get("about"))
-
-
-def _trained(about: Any) -> int | None:
-    steps = about.get("steps_trained") if isinstance(about, dict) else None
-    return steps if isinstance(steps, int) else None
-
-
-def planning_of(agent: AnyAgent) -> Planning:
-    """How an agent's plans are made: as in its evaluation."""
-    settings = getattr(agent, "settings", None)
-    return IMPROVED if settings is None else usual_planning(settings)
+        return Oracle(world.game) if method == ORACLE else open_agent(world.kind, method)[0]

@@ -155,6 +155,13 @@ def test_a_malformed_message_is_answered_in_one_line(server: Server, text: str, 
         assert ask(socket, json.dumps(OPEN))["type"] == "map", "and all goes on"
 
 
+def test_who_leaves_gives_the_place_back_at_once(server: Server) -> None:
+    for number in range(3 * CLIENTS):
+        with greeted(server) as socket:
+            goal = {**OPEN, "world": "mining", "seed": number, "goal": "m1=8 m2=6"}
+            socket.send(json.dumps(goal))  # takes seconds the first time
+
+
 def test_bytes_are_answered_too(server: Server) -> None:
     with greeted(server) as socket:
         socket.send(b"\x00\xff")

@@ -9,12 +9,12 @@ import pytest
 
 from saplan.errors import InputError
 from saplan.games import Mining
-from saplan.runs.store import shipped
-from saplan.viewer import messages
-from saplan.viewer.maps import start
+from saplan.runs.shipped import shipped
+from saplan.viewer import messages, telling
+from saplan.viewer.maps import BUDGET, start
 from saplan.viewer.plane import plane_of
 from saplan.viewer.session import Session
-from saplan.viewer.task import BUDGET, Task
+from saplan.viewer.task import Task
 from saplan.viewer.worlds import Worlds
 
 GOAL, SEED = "red=1 green=1", 7
@@ -101,7 +101,7 @@ def test_mining_plans_in_expectation(worlds: Worlds) -> None:
     assert np.mean(np.asarray(game.inside(jnp.asarray(places)))) > 0.9, "the path stays in S"
     inside = plane.chances[0] > 0
     assert 0.3 < inside.mean() < 0.8
-    said = messages.plane_message(1, plane)
+    said = telling.plane_message(1, plane)
     assert len(messages.write(said)) < 2**16
 
 
@@ -129,17 +129,18 @@ class Asked:
 def test_a_session(worlds: Worlds) -> None:
     ask = Asked(worlds)
     asked = {"type": "open", "world": "switches", "method": "structured", "seed": SEED, "goal": GOAL}
-    fresh, opened = ask(**asked, id=1, step=0)
-    assert [fresh["type"], opened["type"]] == ["map", "task"]
+    fresh, spans, opened = ask(**asked, id=1, step=0)
+    assert [fresh["type"], spans["type"], opened["type"]] == ["map", "spans", "task"]
+    assert spans["spans"][3] == [0.0, fresh["rho"][0]], "what is held is what was on the map"
     assert [one["kind"] for one in fresh["attributes"]] == ["count"] * 6 + ["dial"]
     assert fresh["attributes"][-1]["colours"] == ["red", "green", "blue"]
     (stepped,) = ask(type="step", id=1)
     assert (stepped["type"], stepped["step"]) == ("step", 1)
-    _, again = ask(**asked, id=2, step=6)
+    *_, again = ask(**asked, id=2, step=6)
     assert again["step"] == 6
     (stale,) = ask(type="step", id=1)
     assert stale["type"] == "error"
-    _, refused = ask(**{**asked, "goal": "red=9"}, id=3, step=0)
+    *_, refused = ask(**{**asked, "goal": "red=9"}, id=3, step=0)
     assert refused["type"] == "impossible"
     (nothing,) = ask(type="step", id=3)
     assert nothing["type"] == "error"

@@ -31,7 +31,7 @@ const wire = new Wire(hear, complain);
 // --- what the server says ---
 
 function hear(message) {
-  ({ hello, map: showMap, plane: showPlane, task: showTask, step: showStep, impossible, error: refused })[message.type]?.(message);
+  ({ hello, map: showMap, spans: ({ spans }) => attributes.reach(spans), plane: showPlane, task: showTask, step: showStep, impossible, error: refused })[message.type]?.(message);
 }
 
 function hello(message) {

@@ -47,6 +47,11 @@ export class Attributes {
     this.root.replaceChildren(...this.rows.map((row) => row.element));
   }
 
+  // What attributes can become by arithmetic, which is known a moment after the map.
+  reach(spans) {
+    this.rows.forEach((row, k) => row.reach(spans[k]));
+  }
+
   show(rho) {
     this.rows.forEach((row, k) => row.show(rho[k]));
   }
@@ -154,6 +159,8 @@ class Row {
     this.refresh();
   }
 
+  reach() {}
+
   blink() {
     this.element.classList.remove("changed");
     requestAnimationFrame(() => this.element.classList.add("changed"));
@@ -207,12 +214,25 @@ class Count extends Row {
   }
 
   build() {
-    const most = this.attribute.span[1] ?? this.value + 2;
-    this.slots = Math.min(Math.max(most + 1, this.value, FEWEST_BEADS), MOST_BEADS);
+    this.most = Infinity;
+    const root = html("div", { class: "beads" });
+    this.string(root, Math.max(this.value, FEWEST_BEADS));
+    return root;
+  }
+
+  // Threads so many beads, and a place for none.
+  string(root, count) {
+    this.slots = Math.min(count, MOST_BEADS);
     this.beads = Array.from({ length: this.slots + 1 }, (_, k) =>
       html("i", { class: k ? "bead" : "bead none", "data-value": k, title: `${this.attribute.name}=${k}` }),
     );
-    return html("div", { class: "beads" }, ...this.beads);
+    root.replaceChildren(...this.beads);
+  }
+
+  reach([, most]) {
+    this.most = most ?? Infinity;
+    this.string(this.hand, Math.max((most ?? this.value + 2) + 1, this.value, FEWEST_BEADS));
+    this.refresh();
   }
 
   at(event) {
@@ -222,10 +242,9 @@ class Count extends Row {
   }
 
   draw() {
-    const most = this.attribute.span[1] ?? Infinity;
     this.beads.forEach((bead, k) => {
       bead.classList.toggle("full", k > 0 && k <= this.value);
-      bead.classList.toggle("beyond", k > most);
+      bead.classList.toggle("beyond", k > this.most);
       bead.classList.toggle("wished", this.goal !== null && (this.low ?? 0) <= k && k <= (this.high ?? Infinity));
     });
   }
