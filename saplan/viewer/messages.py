@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from saplan.algebra import Block, Categorical, Cyclic, Natural, Real
+from saplan.algebra import Block, Categorical, Cyclic, Exogenous, Natural, Real
 from saplan.errors import InputError, unknown_name
 from saplan.games import Game, Switches
 from saplan.games.scene import COLOURS, Scene
@@ -158,6 +158,8 @@ def attributes_data(game: Game[Any], begin: Start) -> list[dict[str, Any]]:
 
 def _shape(block: Block) -> dict[str, Any]:
     """How an attribute is drawn."""
+    if isinstance(block, Exogenous):
+        return _shape(block.of)
     if isinstance(block, Natural):
         return {"kind": "count"}
     if isinstance(block, Cyclic):
