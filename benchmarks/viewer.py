@@ -164,10 +164,10 @@ def table() -> str:
         ],
     ]  # fmt: skip
     lines = ["| what | measured | asked for |", "| --- | --- | --- |", *(f"| {' | '.join(row)} |" for row in rows)]
-    where = f"{result['setting']['cpu']}, {result['setting']['cores']} cores, load {result['setting']['load']}"
-    return "\n".join(
-        [*lines, "", f"On {where}, Chromium {result['chromium']}, JAX {result['setting']['versions']['jax']}."]
-    )
+    loads = ", ".join(f"{result[part]['load']:g} ({part})" for part in PARTS)
+    software = f"Chromium {result['chromium']}, JAX {result['setting']['versions']['jax']}"
+    where = f"{result['setting']['cpu']}, {result['setting']['cores']} cores; {software}."
+    return "\n".join([*lines, "", f"On {where} Other programs ran beside it, the load before each part: {loads}."])
 
 
 def write_table() -> None:
