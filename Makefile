@@ -1,6 +1,7 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up its own environment.
 PYTHON ?= python3
 BIN := .venv/bin
+BOTH := -n 2 --dist loadfile
 
 .PHONY: demo test browser slow reliability lock format clean results benchmark-games benchmark-training benchmark-planning
 
@@ -11,8 +12,8 @@ test: .venv/tested browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --ignore=tests/reliability --ignore=tests/experiments
-	$(BIN)/python -m pytest tests/reliability tests/experiments # a process of its own: too many programs exhaust one
+	$(BIN)/python -m pytest $(BOTH) --ignore=tests/reliability --ignore=tests/experiments
+	$(BIN)/python -m pytest $(BOTH) tests/reliability tests/experiments # processes of their own: too many programs exhaust one
 
 browser: ## Chromium for the tests of the page; without it they are skipped
 	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && DEBIAN_FRONTEND=noninteractive \

@@ -5,6 +5,7 @@ python benchmarks/results.py
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -83,9 +84,15 @@ def mean_and_each(values: Sequence[float]) -> str:
     return f"**{np.mean(values):.1%}** ({', '.join(f'{value:.1%}' for value in values)})"
 
 
+def rows_of(name: str) -> list[dict[str, Any]]:
+    """The rows of a result file; none if it is not there yet."""
+    path = RESULTS / f"{name}.json"
+    return read_json(path)["rows"] if path.exists() else []
+
+
 def taxi() -> str:
     """Goals reached and edges learnt, seed by seed."""
-    rows = read_json(RESULTS / "taxi.json")["rows"]
+    rows = rows_of("taxi")
     cells = [
         [str(row["seed"]), f"{row['success']:.1%}", f"{row['precision']:.3f}", f"{row['recall']:.3f}"] for row in rows
     ]
@@ -94,7 +101,7 @@ def taxi() -> str:
 
 def minigrid() -> str:
     """Every goal of every environment, ours next to the opponent where it was paid for it."""
-    ours, paid = (read_json(RESULTS / f"{name}.json")["rows"] for name in ("minigrid", "minigrid-ppo"))
+    ours, paid = rows_of("minigrid"), rows_of("minigrid-ppo")
     cells = []
     for env in dict.fromkeys(row["env"] for row in ours):
         mine = [row for row in ours if row["env"] == env]
@@ -108,9 +115,9 @@ def minigrid() -> str:
 
 def craftax() -> str:
     """Every goal, from shallow to deep."""
-    ours, paid = (read_json(RESULTS / f"{name}.json")["rows"] for name in ("craftax", "craftax-ppo"))
+    ours, paid = rows_of("craftax"), rows_of("craftax-ppo")
     cells = []
-    for goal in ours[0]["goals"]:
+    for goal in ours[0]["goals"] if ours else ():
         ppo = [row["success"] for row in paid if row["goal"] == goal]
         reached = mean_and_each([row["goals"][goal] for row in ours])
         cells.append([f"`{goal}`", _millions(ours[0]["steps"]), reached, mean_and_each(ppo) if ppo else ""])
