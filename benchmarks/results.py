@@ -113,17 +113,6 @@ def minigrid() -> str:
     return table(["environment", "goal", "steps", "ours", "PPO, paid for this goal"], cells)
 
 
-def craftax() -> str:
-    """Every goal, from shallow to deep."""
-    ours, paid = rows_of("craftax"), rows_of("craftax-ppo")
-    cells = []
-    for goal in ours[0]["goals"] if ours else ():
-        ppo = [row["success"] for row in paid if row["goal"] == goal]
-        reached = mean_and_each([row["goals"][goal] for row in ours])
-        cells.append([f"`{goal}`", _millions(ours[0]["steps"]), reached, mean_and_each(ppo) if ppo else ""])
-    return table(["goal", "steps", "ours", "PPO, paid for this goal"], cells)
-
-
 def _millions(steps: int) -> str:
     return f"{steps / 1e6:g} M"
 
@@ -135,7 +124,6 @@ TABLES = (
     (DOCUMENT, "ablations", ablations),
     (DOCUMENT, "taxi", taxi),
     (DOCUMENT, "minigrid", minigrid),
-    (DOCUMENT, "craftax", craftax),
     (README, "small budgets", small_budgets),
     (README, "methods", methods),
 )
