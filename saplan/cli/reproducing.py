@@ -18,7 +18,7 @@ class Reproduce:
     out: Path = Path("reproduction")
     """Where results, runs, report.md and pictures go."""
     quick: bool = False
-    """Half a million steps, 2 seeds and 300 tasks a cell: enough to see the order of the methods."""
+    """Half a million steps, 2 seeds and 150 tasks a cell: enough to see the order of the methods."""
     games: tuple[str, ...] = ()
     """Only these games."""
     methods: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ class Wanted:
     steps: int | None = None
     """Per cell; by default the paper's budget of the game."""
     quick: bool = False
-    """Enough to see the order of the methods: half a million steps, 2 seeds, 300 tasks."""
+    """Enough to see the order of the methods: half a million steps, 2 seeds, 150 tasks."""
     numbers: tuple[tuple[str, int | float], ...] = ()
     devices: int = 1
 
@@ -70,7 +70,7 @@ class Wanted:
         """How closely to look."""
         together = on_accelerator()
         if self.quick:
-            return Effort(300, 4, 100, together, self.devices)
+            return Effort(150, 3, 50, together, self.devices)
         return Effort(together=together, devices=self.devices)
 
 
