@@ -54,7 +54,7 @@ def steps_of(space: Product, slots: int = 2, **given: Any) -> Steps:
         for name, default in {"explores": True, "success": False, "failure": False, "game_over": False}.items()
     }
     return Steps(
-        words=jnp.zeros((*shape, slots), jnp.int16),
+        sight=jnp.zeros((*shape, slots), jnp.int16),
         rho=rho,
         wish=jnp.asarray(given.get("wish", jnp.zeros_like(rho)), jnp.float32),
         action=jnp.asarray(given.get("action", jnp.zeros(shape)), jnp.int32),

@@ -137,7 +137,7 @@ def test_the_loss_by_hand() -> None:
     target = jnp.array([[1.0, 0.0, 0.5, 0.0], [0.0, 0.25, 0.0, 0.0]])
     weight = jnp.array([[True, False, True, False], [False, True, False, False]])
     batch = Lessons(
-        words=jnp.ones((2, 2), jnp.int16),
+        sight=jnp.ones((2, 2), jnp.int16),
         rho=jnp.array([(0.0, 1.0), (1.0, 0.0)]),
         action=jnp.array([0, 2]),
         wish=None,

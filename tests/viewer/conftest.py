@@ -48,9 +48,15 @@ class Server:
 def watching(*arguments: str) -> Server:
     """Starts the command and waits for its address."""
     command = [sys.executable, "-m", "saplan", "watch", *arguments, "--no-browser", "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=heed_interrupts)
     line = process.stdout.readline()
     return Server(re.search(r"http://\S+", line)[0], process)
+
+
+def heed_interrupts() -> None:
+    """Tests that a shell has sent to the background would hand on that Ctrl-C is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def stop(server: Server) -> int:
