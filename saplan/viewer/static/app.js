@@ -331,7 +331,9 @@ function newMap() {
 }
 
 function press(event) {
-  const typing = event.target.closest("input, select, dialog, textarea");
+  // A dialog that has just been closed may keep the focus for a moment.
+  const focus = event.target.closest("dialog:not([open])") ? document.body : event.target;
+  const typing = focus.closest("input, select, dialog, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey || typing) return;
   const keys = {
     " ": () => find("play").click(), ArrowRight: stepOnce, ".": stepOnce, n: newMap, r: () => find("restart").click(),
@@ -339,7 +341,7 @@ function press(event) {
     "-": () => setSpeed(Number(find("speed").value) - 1), "+": () => setSpeed(Number(find("speed").value) + 1),
   };
   const action = keys[event.key];
-  if (!action || (event.key === " " && event.target.closest("button"))) return;
+  if (!action || (event.key === " " && focus.closest("button"))) return;
   event.preventDefault();
   action();
 }
