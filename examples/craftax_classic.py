@@ -14,7 +14,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from craftax.craftax_classic.constants import Action, BlockType
 from craftax.craftax_classic.envs.craftax_symbolic_env import CraftaxClassicSymbolicEnvNoAutoReset
 from craftax.craftax_classic.game_logic import is_near_block
@@ -22,10 +21,10 @@ from jaxtyping import Array, Float
 
 import saplan
 from saplan.algebra import Cyclic, Exogenous, Natural, Product
+from saplan.envs.foreign import success_by_goal
 from saplan.envs.functional import JaxWorld, jax_world
 from saplan.experiments.show import Progress
 from saplan.experiments.train import hardware, train_seeds
-from saplan.goals import parse_goal
 from saplan.runs.config import write_json
 from saplan.runs.store import MANIFEST
 
@@ -59,18 +58,6 @@ def craftax() -> JaxWorld:
     env = CraftaxClassicSymbolicEnvNoAutoReset()
     names = [action.name.lower() for action in Action]
     return jax_world(env, SPACE, attributes, GOALS, names, env.default_params, name="Craftax-Classic-Symbolic-v1")
-
-
-def success_by_goal(world: JaxWorld, success: np.ndarray) -> dict[str, float]:
-    """Success on the test tasks of every goal."""
-    _, goals = saplan.task_set(world, len(success), 0)
-    low, high = np.asarray(goals.low), np.asarray(goals.high)
-    each = {}
-    for text in GOALS:
-        goal = parse_goal(SPACE, text)
-        asked = np.all((low == goal.low) & (high == goal.high), axis=1)
-        each[text] = round(float(success[asked].mean()), 4)
-    return each
 
 
 def trained(world: JaxWorld, options: argparse.Namespace) -> list[Any]:

@@ -22,6 +22,7 @@ import numpy as np
 
 import saplan
 from saplan.algebra import Categorical, Cyclic, Exogenous, Natural, Product
+from saplan.envs.foreign import success_by_goal
 from saplan.envs.host import HostWorld, gym_world
 from saplan.experiments.show import Progress
 from saplan.experiments.train import hardware
@@ -170,14 +171,7 @@ def ours(task: Task, seed: int, options: argparse.Namespace) -> dict[str, float]
 
     agent = saplan.train(world, options.steps or task.steps, seed, settings, options.out, looks=0, show=show)
     success = saplan.evaluate(agent, options.tasks, budget=BUDGET).success
-    _, goals = saplan.task_set(world, options.tasks, 0)
-    asked = np.asarray(goals.low), np.asarray(goals.high)
-    each = {}
-    for text in task.goals:
-        goal = parse_goal(task.space, text)
-        mine = np.all((asked[0] == goal.low) & (asked[1] == goal.high), axis=1)
-        each[text] = round(float(success[mine].mean()), 4)
-    return each
+    return success_by_goal(world, success)
 
 
 class Paid(gymnasium.Wrapper[Any, Any, Any, Any]):

@@ -1,28 +1,14 @@
 """The example worlds obey the contract of games: what happens in random play is what their rules allow."""
 
-import importlib.util
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from loading import load
 
 from saplan.games import task_set
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
-
-
-def load_example(name: str):
-    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-COMPOSABLE = load_example("composable")
+COMPOSABLE = load("examples/composable.py")
 
 
 def random_play(game, lanes: int = 64, steps: int = 2000):

@@ -1,14 +1,6 @@
-import importlib.util
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-
-
-def module_of(name: str):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from loading import load
 
 
 def check(document: Path, begin: str, table: str, command: str) -> None:
@@ -17,22 +9,22 @@ def check(document: Path, begin: str, table: str, command: str) -> None:
 
 
 def test_results():
-    results = module_of("results")
+    results = load("benchmarks/results.py")
     for document, name, made in results.TABLES:
         check(document, results.begin(name), made(), "results.py")
 
 
 def test_curves():
-    curves = module_of("curves")
+    curves = load("benchmarks/curves.py")
     check(curves.DOCUMENT, curves.BEGIN, curves.table(), "curves.py --draw")
 
 
 def test_reliability():
-    reliability = module_of("reliability")
+    reliability = load("benchmarks/reliability.py")
     check(reliability.DOCUMENT, reliability.BEGIN, reliability.table(), "reliability.py")
 
 
 def test_attributes():
-    attributes = module_of("attributes")
+    attributes = load("benchmarks/attributes.py")
     for name, made in attributes.TABLES.items():
         check(attributes.DOCUMENT, attributes.begin(name), made(), "attributes.py write")

@@ -44,7 +44,7 @@ def check(arguments: list[str]) -> None:
     found = check_world(
         world, options.steps, options.lanes, options.seed, lambda line: print(line, file=sys.stderr, flush=True)
     )
-    print("\n".join(summary(world, found)))
+    print("\n".join(summary(found)))
     if any(finding.wrong for finding in found):
         raise SystemExit(1)
 

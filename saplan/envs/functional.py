@@ -13,10 +13,10 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.algebra.written import space_to_json
+from saplan.envs.foreign import ForeignWorld
 from saplan.errors import InputError
-from saplan.games.base import Game, Seen, goal_among
-from saplan.games.scene import Scene
-from saplan.goals import Goal, parse_goal
+from saplan.games.base import Seen
+from saplan.goals import parse_goal
 
 Attributes = Callable[[Array, Any], Float[Array, "K"]]
 """(observation, state of the environment) → ρ, as JAX computes."""
@@ -32,7 +32,7 @@ class JaxState(eqx.Module):
 
 
 @dataclass(frozen=True, eq=False)
-class JaxWorld(Game[JaxState]):
+class JaxWorld(ForeignWorld[JaxState]):
     """A functional environment as a game."""
 
     begin: Callable[[PRNGKeyArray], JaxState]
@@ -42,14 +42,7 @@ class JaxWorld(Game[JaxState]):
     sees: jax.ShapeDtypeStruct
     named: str
     goals: tuple[str, ...]
-    """Goals of test tasks, drawn evenly."""
-    credit: ClassVar[str] = "attempt"
-    alphas: ClassVar[tuple[float, float]] = (0.0, 1.0)
     vocabulary: ClassVar[int] = 0
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.named
 
     @property
     def space(self) -> Product:
@@ -73,33 +66,9 @@ class JaxWorld(Game[JaxState]):
     def step(self, key: PRNGKeyArray, state: JaxState, action: Int[Array, ""]) -> JaxState:
         return self.go_on(key, state, action)
 
-    def observe(self, state: JaxState) -> Seen:
-        return state.seen
-
-    def attributes(self, state: JaxState) -> Float[Array, "K"]:
-        return state.rho
-
-    def over(self, state: JaxState) -> Bool[Array, ""]:
-        return state.over
-
-    def tasks(self, key: PRNGKeyArray) -> tuple[JaxState, Goal]:
-        state_key, goal_key = jax.random.split(key)
-        return self.reset(state_key), goal_among(goal_key, self.space, self.goals)
-
-    def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
-        """Nobody has said."""
-        return ()
-
-    def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
-        """Nobody has said; what was seen to be possible somewhere may be possible here."""
-        return jnp.ones(())
-
     def described(self) -> dict[str, Any]:
         world = {"space": space_to_json(self.space), "actions": len(self.actions), "sees": list(self.sees.shape)}
         return {"game": self.name, "world": world}
-
-    def scene(self, state: JaxState) -> Scene:
-        raise InputError(f"{self.name} has no scene of its own")
 
 
 def jax_world(

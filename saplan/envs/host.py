@@ -10,7 +10,7 @@ import functools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import gymnasium
@@ -22,12 +22,12 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.algebra.written import space_to_json
+from saplan.envs.foreign import ForeignWorld
 from saplan.envs.pool import Pool
 from saplan.envs.readers import Reader, reader_of
 from saplan.errors import InputError
-from saplan.games.base import Game, Seen, goal_among
-from saplan.games.scene import Scene
-from saplan.goals import Goal, parse_goal
+from saplan.games.base import Seen
+from saplan.goals import parse_goal
 
 Attributes = Callable[[Any, dict[str, Any], Any], Sequence[float]]
 """(observation, info, unwrapped environment) → ρ."""
@@ -155,22 +155,15 @@ def _listed(batch: Any) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class HostWorld(Game[HostState]):
+class HostWorld(ForeignWorld[HostState]):
     """An environment of Gymnasium as a game."""
 
     host: Host
-    """One of all environments, or with a pool of those that only people look at."""
+    """Knows what the environments are like, and draws them for people."""
     workers: "Host | Pool"
     """What plays: the host itself, or processes that each have one."""
     named: str
     goals: tuple[str, ...]
-    """Goals of test tasks, drawn evenly."""
-    credit: ClassVar[str] = "attempt"
-    alphas: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.named
 
     @property
     def space(self) -> Product:
@@ -209,34 +202,10 @@ class HostWorld(Game[HostState]):
         seen = jax.pure_callback(self.workers.step, self._shapes(), *asked, vmap_method="broadcast_all")
         return HostState(state.ticket, state.clock + 1, *seen)
 
-    def observe(self, state: HostState) -> Seen:
-        return state.seen
-
-    def attributes(self, state: HostState) -> Float[Array, "K"]:
-        return state.rho
-
-    def over(self, state: HostState) -> Bool[Array, ""]:
-        return state.over
-
-    def tasks(self, key: PRNGKeyArray) -> tuple[HostState, Goal]:
-        state_key, goal_key = jax.random.split(key)
-        return self.reset(state_key), goal_among(goal_key, self.space, self.goals)
-
-    def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
-        """Nobody has said."""
-        return ()
-
-    def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
-        """Nobody has said; what was seen to be possible somewhere may be possible here."""
-        return jnp.ones(())
-
     def described(self) -> dict[str, Any]:
         world = {"space": space_to_json(self.space), "actions": self.host.actions, "slots": self.slots,
                  "vocabulary": self.vocabulary}  # fmt: skip
         return {"game": self.name, "world": {**world, **({"picture": list(self.picture)} if self.picture else {})}}
-
-    def scene(self, state: HostState) -> Scene:
-        raise InputError(f"{self.name} has no scene: ask for `frame`, the environment's own picture")
 
     def frame(self, state: HostState) -> np.ndarray:
         """The environment's own picture of a state that was played here, not in a pool."""

@@ -56,6 +56,18 @@ class Leaf:
                 return low, high - low + 1
         return None
 
+    def numbers(self, flat: np.ndarray) -> np.ndarray:
+        """The same as numbers of order one."""
+        if self.names is not None:
+            rows = zip(*self.names, flat, strict=True)
+            return np.concatenate([np.arange(low, low + count) == value for low, count, value in rows])
+        assert isinstance(self.space, spaces.Box)
+        low, high = (np.asarray(bound, np.float64).reshape(-1) for bound in (self.space.low, self.space.high))
+        bounded = (low > -UNBOUNDED) & (high < UNBOUNDED) & (high > low)
+        low, high = np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)
+        # What has no bounds is shown by its size: 0 at 0, ±1 at ±15.
+        return np.where(bounded, 2 * (flat - low) / (high - low) - 1, np.sign(flat) * np.log2(1 + np.abs(flat)) / 4)
+
 
 def leaves(space: spaces.Space[Any], path: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
     """The parts of a space, those of parts included."""
@@ -101,25 +113,11 @@ class NumberReader:
 
     def __init__(self, parts: Sequence[Leaf]) -> None:
         self.parts = parts
-        self.slots = sum(len(numbers(part.space, part.names, np.zeros(part.size))) for part in parts)
+        self.slots = sum(len(part.numbers(np.zeros(part.size))) for part in parts)
 
     def read(self, observation: Any) -> np.ndarray:
         """The numbers of an observation."""
-        each = [numbers(part.space, part.names, part.of(observation)) for part in self.parts]
-        return np.concatenate(each).astype(np.float32)
-
-
-def numbers(space: spaces.Space[Any], names: Names | None, flat: np.ndarray) -> np.ndarray:
-    """One part of an observation as numbers of order one."""
-    if names is not None:
-        rows = zip(*names, flat, strict=True)
-        return np.concatenate([np.arange(low, low + count) == value for low, count, value in rows])
-    assert isinstance(space, spaces.Box)
-    low, high = (np.asarray(bound, np.float64).reshape(-1) for bound in (space.low, space.high))
-    bounded = (low > -UNBOUNDED) & (high < UNBOUNDED) & (high > low)
-    low, high = np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)
-    # What has no bounds is shown by its size: 0 at 0, ±1 at ±15.
-    return np.where(bounded, 2 * (flat - low) / (high - low) - 1, np.sign(flat) * np.log2(1 + np.abs(flat)) / 4)
+        return np.concatenate([part.numbers(part.of(observation)) for part in self.parts]).astype(np.float32)
 
 
 class PictureReader:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from saplan.algebra import Categorical, Cyclic, Exogenous, Integer, Natural, Real
+from saplan.algebra import Cyclic, Exogenous, Integer, Natural, Real
 from saplan.games import Game
 
 MANY = 12
@@ -39,10 +39,8 @@ class Played:
 
     rho: np.ndarray
     """Before every step, one moment more than there are steps."""
-    sight: np.ndarray
     over: np.ndarray
     """Whether the episode is over at a moment; nothing that follows in this lane counts."""
-    action: np.ndarray
     caused: np.ndarray
     """Whether every coordinate stayed as it was under some other action, where that was tried; else True."""
 
@@ -77,8 +75,8 @@ def play_at_random(world: Game[Any], steps: int, lanes: int, seed: int, show: Sh
         rows.append(_seen(world, following))
         caused.append(stays)
         state = following
-    rho, sight, over = (np.stack([np.asarray(row[k]) for row in rows]) for k in range(3))
-    return Played(rho, sight, over, np.asarray(action), np.stack([np.asarray(row) for row in caused]))
+    rho, over = (np.stack([np.asarray(row[k]) for row in rows]) for k in (0, 2))
+    return Played(rho, over, np.stack([np.asarray(row) for row in caused]))
 
 
 @eqx.filter_jit
@@ -97,9 +95,6 @@ def _one(world: Game[Any], key: PRNGKeyArray, state: Any, action: Array, all_act
         each = [step(keys, state, jnp.full_like(action, k)) for k in range(len(world.actions))]
         stays = jnp.stack([jax.vmap(world.attributes)(one) == before for one in each]).any(axis=0)
     return step(keys, state, action), stays
-
-
-Look = Callable[[Game[Any], Played], Iterator[Finding]]
 
 
 def _outside(world: Game[Any], played: Played) -> Iterator[Finding]:
@@ -252,12 +247,9 @@ def _again(world: Game[Any], seed: int) -> list[Finding]:
     return []
 
 
-def summary(world: Game[Any], found: list[Finding]) -> list[str]:
+def summary(found: list[Finding]) -> list[str]:
     """The findings as lines for people."""
     lines = [f"{'✗' if finding.wrong else '·'} {finding.text}" for finding in found]
-    categories = [name for name, block in zip(world.space.names, world.space.blocks, strict=True)
-                  if isinstance(block, Categorical) and len(block.labels) == 1]  # fmt: skip
-    lines += [f"· {name}: has one value only" for name in categories]
     if not any(finding.wrong for finding in found):
         lines.append("✓ nothing that would go wrong was seen")
     return lines

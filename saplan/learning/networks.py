@@ -91,13 +91,14 @@ class PictureEyes(eqx.Module):
         if jnp.issubdtype(pixels.dtype, jnp.integer):
             picture = picture / 128 - 1
         for kernel in (self.first, self.second):
-            picture = jax.nn.relu(halve(picture, kernel))
+            picture = jax.nn.relu(convolve(picture, kernel, 2))
         return self.outputs(picture.reshape(len(pixels), -1))
 
 
-def halve(x: Float[Array, "n h w c"], kernel: Float[Array, "3 3 c d"]) -> Float[Array, "n half_h half_w d"]:
-    """A convolution of every second place."""
-    return jax.lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+def convolve(x: Float[Array, "n h w c"], kernel: Float[Array, "3 3 c d"], stride: int = 1) -> Float[Array, "n i j d"]:
+    """A convolution at every place, or at every second one."""
+    by = (stride, stride)
+    return jax.lax.conv_general_dilated(x, kernel, by, "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
 class GoalNetwork(eqx.Module):

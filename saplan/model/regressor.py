@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from saplan.algebra import Product, Real
 from saplan.errors import InputError
-from saplan.learning.networks import Linear, bag, normalise
+from saplan.learning.networks import Linear, bag, convolve, normalise
 
 SURE = 0.99
 """Below this confidence a reading is not believed if there is an older one."""
@@ -135,8 +135,8 @@ class PictureBody(eqx.Module):
 
     def __call__(self, seen: Shaped[Array, "n height width channels"]) -> Look:
         pixels = seen.astype(jnp.float32) / 128 - 1 if jnp.issubdtype(seen.dtype, jnp.integer) else seen
-        places = jax.nn.relu(_convolve(pixels, self.first) + self.bias[0])
-        places = jax.nn.relu(_convolve(places, self.second) + self.bias[1])
+        places = jax.nn.relu(convolve(pixels, self.first) + self.bias[0])
+        places = jax.nn.relu(convolve(places, self.second) + self.bias[1])
         total = jnp.sum(places, axis=(1, 2))
         area = seen.shape[1] * seen.shape[2]
         return Look(normalise(total), (total / area**0.5) @ self.straight, jnp.zeros(len(seen)))
@@ -144,10 +144,6 @@ class PictureBody(eqx.Module):
     def after(self, seen: Array) -> "PictureBody":
         """Pictures have a scale of their own."""
         return self
-
-
-def _convolve(x: Float[Array, "n h w c"], kernel: Float[Array, "3 3 c d"]) -> Float[Array, "n h w d"]:
-    return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
 class Regressor(eqx.Module):

@@ -1,6 +1,5 @@
 """Gymnasium in: episodes on the host as pure functions, and Taxi from training to files."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
+from loading import load
 
 import saplan
 from saplan.algebra import Integer, Natural, Product
 from saplan.envs.host import HostWorld, gym_world
 from saplan.errors import InputError
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "taxi.py"
 
 
 class Counter(gymnasium.Env[Any, Any]):
@@ -133,17 +131,8 @@ def test_numbers_are_seen_and_pictures_shown() -> None:
     assert world.frame(state).shape == (400, 600, 3)
 
 
-def example() -> Any:
-    spec = importlib.util.spec_from_file_location("taxi_example", EXAMPLE)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    assert spec.loader is not None
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_taxi(tmp_path: Path) -> None:
-    taxi = example()
+    taxi = load("examples/taxi.py")
     world, settings = taxi.taxi(), saplan.Settings(lanes=64, minibatches=8)
     agent = saplan.train(world, 120_000, 0, settings, tmp_path / "run", looks=0)
     assert int(agent.memory.size) == 12, "four moves, four stands to pick up from and to drop at"

@@ -1,31 +1,18 @@
 """MiniGrid: attributes of two environments that nobody here wrote, and a short training."""
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from loading import load
 
 import saplan
 from saplan.envs.host import HostWorld, gym_world
 
 pytest.importorskip("minigrid", reason="the examples of MiniGrid need it: pip install minigrid")
-EXAMPLE = Path(__file__).parents[2] / "examples" / "mini_grid.py"
-
-
-def example() -> Any:
-    spec = importlib.util.spec_from_file_location("mini_grid_example", EXAMPLE)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    assert spec.loader is not None
-    spec.loader.exec_module(module)
-    return module
-
-
-mini_grid = example()
+mini_grid = load("examples/mini_grid.py")
 LEFT, RIGHT, FORWARD, PICK, DROP, TOGGLE = range(6)
 
 

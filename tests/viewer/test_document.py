@@ -1,18 +1,14 @@
 """The figures in the document are those that were measured, and every asset of the page is at hand."""
 
-import importlib.util
 import re
-from pathlib import Path
+
+from loading import ROOT, load
 
 from saplan.viewer.server import LISTED, STATIC
 
-ROOT = Path(__file__).parents[2]
-
 
 def test_the_table_is_that_of_the_measurement() -> None:
-    spec = importlib.util.spec_from_file_location("viewer_benchmark", ROOT / "benchmarks" / "viewer.py")
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
+    benchmark = load("benchmarks/viewer.py")
     written = benchmark.DOCUMENT.read_text(encoding="utf-8").split(benchmark.BEGIN)[1].split(benchmark.END)[0]
     assert written.strip() == benchmark.table(), "docs/viewer.md is stale: run python benchmarks/viewer.py --table"
 
