@@ -118,32 +118,36 @@ def main() -> None:
     """Trains, tests, prints and writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--goals", nargs="+", default=["wood_pickaxe>=1", "stone_pickaxe>=1"])
-    parser.add_argument("--steps", type=int, default=24_000_000)
+    parser.add_argument("--steps", type=int, default=90_000_000)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--lanes", type=int, default=1024)
+    parser.add_argument("--lanes", type=int, default=2048)
+    parser.add_argument("--looks", type=int, default=3, help="how often it is tested, evenly spread over training")
     parser.add_argument("--tasks", type=int, default=500)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     world, rows = craftax(), []
-    rules = PpoRules(lanes=options.lanes, steps=64, units=256, rate=3e-4, scale=1.0)
+    rules = PpoRules(lanes=options.lanes, steps=64, minibatches=8, units=512, rate=3e-4, scale=1.0)
     updates = options.steps // (rules.lanes * rules.steps)
     for text in options.goals:
         goal = parse_goal(SPACE, text)
         start, update = trainer(world, goal, rules)
         keys = jax.vmap(jax.random.key)(jnp.arange(options.seeds))
         training, advance = jax.jit(jax.vmap(start))(keys), jax.jit(jax.vmap(update), donate_argnums=0)
-        for k in range(updates):
+        success_of = jax.jit(jax.vmap(partial(test, world, goal, rules, options.tasks)))
+        looks = {updates * (look + 1) // options.looks for look in range(options.looks)}
+        for k in range(1, updates + 1):
             training, share = advance(training)
             if k % max(1, updates // 10) == 0:
                 print(f"{text}: {k}/{updates} updates, {float(jnp.mean(share)):.1%} of games end with it", flush=True)
-        success = jax.jit(jax.vmap(partial(test, world, goal, rules, options.tasks)))(training.params)
-        for seed, reached in enumerate(success.tolist()):
-            rows.append({"goal": text, "seed": seed, "steps": options.steps, "tasks": options.tasks,
-                         "success": round(reached, 4)})  # fmt: skip
-        print(f"{text}: reached in {[round(x, 3) for x in success.tolist()]} of worlds, by seed", flush=True)
-        if options.json:
-            versions = {"python": platform.python_version(), "jax": jax.__version__}
-            write_json(options.json, {"rows": rows, "hardware": hardware(), "versions": versions})
+            if k not in looks:
+                continue
+            steps, success = k * rules.lanes * rules.steps, success_of(training.params).tolist()
+            rows += [{"goal": text, "seed": seed, "steps": steps, "tasks": options.tasks, "success": round(share, 4)}
+                     for seed, share in enumerate(success)]  # fmt: skip
+            print(f"{text}: {steps} steps: reached in {[round(x, 3) for x in success]} of worlds, by seed", flush=True)
+            if options.json:
+                versions = {"python": platform.python_version(), "jax": jax.__version__}
+                write_json(options.json, {"rows": rows, "hardware": hardware(), "versions": versions})
 
 
 if __name__ == "__main__":

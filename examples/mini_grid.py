@@ -32,6 +32,7 @@ from saplan.runs.config import write_json
 gymnasium.register_envs(minigrid)
 KINDS = {"wall": 1, "key": 2, "ball": 3, "box": 4}
 DOOR = Categorical(("open", "closed", "locked"))
+BOX = Categorical(("there", "held", "gone"))
 BUDGET = 150
 PAID = "door=open ball=1"
 """What the opponent is paid for."""
@@ -101,14 +102,18 @@ def held(env: Any, kind: str) -> int:
 
 
 def unlocking(observation: Any, info: dict[str, Any], env: Any) -> tuple[float, ...]:
-    """BlockedUnlockPickup: the room, what is carried, the door, and whether the ball still stands before it."""
+    """BlockedUnlockPickup: the room, what is carried, the door, whether the ball still stands before it, and what has
+    become of the box, which is gone for good when somebody opens it.
+    """
     column = env.room_size - 1
     row = next(y for y in range(env.height) if (cell := env.grid.get(column, y)) is not None and cell.type == "door")
     before = env.grid.get(column - 1, row)
     blocked = int(before is not None and before.type == "ball")
     door = env.grid.get(column, row).encode()[2]
     room = int(env.agent_pos[0] >= column)
-    return *where(env), room, held(env, "key"), held(env, "ball"), held(env, "box"), blocked, door
+    there = any(thing is not None and thing.type == "box" for thing in env.grid.grid)
+    box = BOX.labels.index("there" if there else "held" if held(env, "box") else "gone")
+    return *where(env), room, held(env, "key"), held(env, "ball"), box, blocked, door
 
 
 def corridor(observation: Any, info: dict[str, Any], env: Any) -> tuple[float, ...]:
@@ -127,12 +132,12 @@ TASKS = (
     Task(
         "MiniGrid-BlockedUnlockPickup-v0",
         Product.of(
-            **PLACE, room=Natural(bins=2), key=Natural(bins=2), ball=Natural(bins=2), box=Natural(bins=2),
+            **PLACE, room=Natural(bins=2), key=Natural(bins=2), ball=Natural(bins=2), box=BOX,
             blocked=Cyclic(2), door=DOOR,
         ),
         unlocking,
-        ("key=1", "ball=1", "blocked=0 ball=0", "door=open", "door=open ball=1", "door=open key=0 ball=0", "box=1",
-         "door=closed box=1"),
+        ("key=1", "ball=1", "blocked=0 ball=0", "door=open", "door=open ball=1", "door=open key=0 ball=0", "box=held",
+         "door=closed box=held"),
         7,
         1_500_000,
     ),
@@ -164,7 +169,7 @@ def corridor_world() -> HostWorld:
 def ours(task: Task, seed: int, options: argparse.Namespace) -> dict[str, float]:
     """Trains without any task; success on every goal."""
     world = task.world(options.processes)
-    settings = saplan.Settings(lanes=64, minibatches=8, capacity=32)
+    settings = saplan.Settings(lanes=64, minibatches=16, capacity=32)
 
     def show(progress: Progress) -> None:
         print(progress.line(), flush=True)

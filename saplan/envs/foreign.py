@@ -1,5 +1,6 @@
 """What all worlds from outside have in common: a name, goals to be tested on, and rules that nobody has told us."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from saplan.algebra import Product
 from saplan.errors import InputError
 from saplan.games import task_set
 from saplan.games.base import Game, Seen, goal_among
@@ -23,6 +25,8 @@ class ForeignWorld(Game[State]):
     named: str
     goals: tuple[str, ...]
     """Goals of test tasks, drawn evenly."""
+    places: tuple[str, ...]
+    """Attributes by which a place is known again; none: by all that is seen there."""
     credit: ClassVar[str] = "attempt"
     alphas: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
@@ -32,6 +36,11 @@ class ForeignWorld(Game[State]):
 
     def observe(self, state: Any) -> Seen:
         return state.seen
+
+    def place(self, state: Any) -> Seen:
+        if not self.places:
+            return state.seen
+        return state.rho[jnp.array([self.space.names.index(name) for name in self.places])]
 
     def attributes(self, state: Any) -> Float[Array, "K"]:
         return state.rho
@@ -53,6 +62,15 @@ class ForeignWorld(Game[State]):
 
     def scene(self, state: Any) -> Scene:
         raise InputError(f"{self.name} has no scene of its own")
+
+
+def complain(space: Product, goals: Sequence[str], names: Sequence[str]) -> None:
+    """Says what is wrong with goals, or with names of attributes."""
+    for goal in goals:
+        parse_goal(space, goal)
+    for name in names:
+        if name not in space.names:
+            raise InputError(f"{name!r} is no attribute; there are {', '.join(space.names)}")
 
 
 def success_by_goal(

@@ -2,7 +2,7 @@
 as games that stay on the device.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,10 +13,9 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.algebra.written import space_to_json
-from saplan.envs.foreign import ForeignWorld
+from saplan.envs.foreign import ForeignWorld, complain
 from saplan.errors import InputError
 from saplan.games.base import Seen
-from saplan.goals import parse_goal
 
 Attributes = Callable[[Array, Any], Float[Array, "K"]]
 """(observation, state of the environment) → ρ, as JAX computes."""
@@ -42,6 +41,8 @@ class JaxWorld(ForeignWorld[JaxState]):
     sees: jax.ShapeDtypeStruct
     named: str
     goals: tuple[str, ...]
+    places: tuple[str, ...] = ()
+    vital: tuple[str, ...] = ()
     vocabulary: ClassVar[int] = 0
 
     @property
@@ -76,22 +77,27 @@ def jax_world(
     space: Product,
     attributes: Attributes,
     goals: Sequence[str],
-    actions: int | Sequence[str],
+    actions: int | Sequence[str] | Mapping[str, int],
     params: Any = None,
     endless: bool = False,
     name: str | None = None,
     observe: Callable[[Array, Any], Array] | None = None,
+    places: Sequence[str] = (),
+    vital: Sequence[str] = (),
 ) -> JaxWorld:
     """A functional environment with named attributes and goals to be tested on.
 
     `env.reset_env(key, params)` and `env.step_env(key, state, action, params)` are used where they are, since they do
     not begin anew by themselves; else `reset` and `step`. `observe` makes numbers of order one of (observation, state);
-    an array of three axes is seen as a picture. `endless` says that it can go on after its own task is done.
+    an array of three axes is seen as a picture. `actions` are so many, or names, or names with the numbers by which the
+    environment knows them. `endless` says that it can go on after its own task is done. `places`
+    names the attributes by which the agent knows a place again; it needs them where what it sees is never twice the
+    same. `vital` names those that it lives by, such as health.
     """
-    for goal in goals:
-        parse_goal(space, goal)
+    complain(space, goals, (*places, *vital))
     reset, step = (getattr(env, f"{word}_env", None) or getattr(env, word) for word in ("reset", "step"))
     names = tuple(f"action {k}" for k in range(actions)) if isinstance(actions, int) else tuple(actions)
+    numbers = jnp.array(list(actions.values()) if isinstance(actions, Mapping) else range(len(names)))
 
     def perceive(observation: Array, state: Any, over: Array) -> JaxState:
         seen = observation if observe is None else observe(observation, state)
@@ -106,7 +112,7 @@ def jax_world(
         return perceive(observation, state, jnp.asarray(False))
 
     def go_on(key: PRNGKeyArray, state: JaxState, action: Int[Array, ""]) -> JaxState:
-        observation, following, _, done, _ = step(key, state.env, action, params)
+        observation, following, _, done, _ = step(key, state.env, numbers[action], params)
         after = perceive(observation, following, jnp.asarray(done) & (not endless))
         return jax.tree.map(lambda new, old: jnp.where(state.over, old, new), after, state)
 
@@ -115,4 +121,6 @@ def jax_world(
     rho = jax.jit(begin)(jax.random.key(0)).rho
     if not bool(space.contains(rho)):
         raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
-    return JaxWorld(begin, go_on, space, names, sees, name or type(env).__name__, tuple(goals))
+    return JaxWorld(
+        begin, go_on, space, names, sees, name or type(env).__name__, tuple(goals), tuple(places), tuple(vital)
+    )

@@ -22,12 +22,11 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.algebra.written import space_to_json
-from saplan.envs.foreign import ForeignWorld
+from saplan.envs.foreign import ForeignWorld, complain
 from saplan.envs.pool import Pool
 from saplan.envs.readers import Reader, reader_of
 from saplan.errors import InputError
 from saplan.games.base import Seen
-from saplan.goals import parse_goal
 
 Attributes = Callable[[Any, dict[str, Any], Any], Sequence[float]]
 """(observation, info, unwrapped environment) → ρ."""
@@ -164,6 +163,8 @@ class HostWorld(ForeignWorld[HostState]):
     """What plays: the host itself, or processes that each have one."""
     named: str
     goals: tuple[str, ...]
+    places: tuple[str, ...] = ()
+    vital: tuple[str, ...] = ()
 
     @property
     def space(self) -> Product:
@@ -220,17 +221,20 @@ def gym_world(
     endless: bool = False,
     processes: int = 0,
     name: str | None = None,
+    places: Sequence[str] = (),
+    vital: Sequence[str] = (),
 ) -> HostWorld:
     """An environment, by name or made by a function, with named attributes and goals to be tested on.
 
     `endless` says that it can go on after its own task is done or its time is up: that task is not ours. `processes`
     steps slow environments in so many processes; the functions must then be those of a module, and a script that
-    starts this needs its `if __name__ == "__main__":`.
+    starts this needs its `if __name__ == "__main__":`. `places` names the attributes by which the agent knows a place
+    again, such as its position; it needs them where what it sees is never twice the same. `vital` names those
+    that it lives by, such as health.
     """
     maker = functools.partial(gymnasium.make, make) if isinstance(make, str) else make
-    for goal in goals:
-        parse_goal(space, goal)
+    complain(space, goals, (*places, *vital))
     host = Host(maker, attributes, space, endless)
     workers = Pool(functools.partial(Host, maker, attributes, space, endless), processes) if processes else host
     called = name or (make if isinstance(make, str) else str(getattr(make, "__name__", "world")))
-    return HostWorld(host, workers, called, tuple(goals))
+    return HostWorld(host, workers, called, tuple(goals), tuple(places), tuple(vital))

@@ -38,6 +38,8 @@ class Game(abc.ABC, Generic[State]):
     """Rows, columns and channels, if those numbers are a picture."""
     credit: str
     """How far R_exp is credited: to the end of the "attempt" or of the "game" (paper, appendix)."""
+    vital: tuple[str, ...] = ()
+    """Attributes that the agent lives by, such as health: what costs it some of these is worth less."""
     misread: bool = False
     """Whether ρ is read off what is seen, and may be wrong."""
     alphas: tuple[float, float]
@@ -59,6 +61,10 @@ class Game(abc.ABC, Generic[State]):
     @abc.abstractmethod
     def observe(self, state: State) -> Seen:
         """What the agent sees."""
+
+    def place(self, state: State) -> Seen:
+        """What tells an agent that it has been here before; where sights never recur, less than all that is seen."""
+        return self.observe(state)
 
     @abc.abstractmethod
     def attributes(self, state: State) -> Float[Array, "K"]:

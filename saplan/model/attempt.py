@@ -33,7 +33,7 @@ class Lanes(eqx.Module):
     age: Int[Array, "lanes"]
     """Steps since the game began."""
     handover: Int[Array, "lanes"]
-    """The age from which the game's attempts execute; those before explore."""
+    """The age from which all attempts of the game execute; those before explore, unless interleaved."""
     trail: Trail
     """What the present attempt has done so far."""
 
@@ -59,10 +59,12 @@ class Steps(eqx.Module):
     """Steps the attempt has taken, this one included."""
     game_over: Bool[Array, "..."]
     """A new map follows."""
+    over: Bool[Array, "..."]
+    """The world itself has ended: nothing can be done any more."""
 
 
-Act = Callable[[PRNGKeyArray, Shaped[Array, "lanes slots"], Lanes], Int[Array, "lanes"]]
-"""(key, what every lane sees, lanes) → an action per lane."""
+Act = Callable[[PRNGKeyArray, Shaped[Array, "lanes slots"], Shaped[Array, "lanes marks"], Lanes], Int[Array, "lanes"]]
+"""(key, what every lane sees, by what it knows its place again, lanes) → an action per lane."""
 Propose = Callable[[PRNGKeyArray, Float[Array, "lanes K"]], Float[Array, "lanes W"]]
 """(key, ρ) → what every lane would try next, were it to execute."""
 
@@ -133,7 +135,8 @@ def advance(
     """One step of every lane. A lane whose game ends goes on with its map from `fresh`."""
     act_key, step_key, restart_key, wish_key, handover_key = jax.random.split(key, 5)
     sight = jax.vmap(game.observe)(lanes.state)
-    action = act(act_key, sight, lanes)
+    place = jax.vmap(game.place)(lanes.state)
+    action = act(act_key, sight, place, lanes)
     state = jax.vmap(game.step)(jax.random.split(step_key, settings.lanes), lanes.state, action)
     after = jax.vmap(game.attributes)(state)
 
@@ -144,10 +147,11 @@ def advance(
     ended = verdict.ends | (lanes.clock + 1 >= settings.attempt_steps)
     failure = ended & jnp.where(lanes.explores, ~changed, ~success)
     resigned = failure & (lanes.explores | (jax.random.uniform(restart_key, (settings.lanes,)) < settings.restart))
-    game_over = resigned | verdict.closes | (lanes.age + 1 >= settings.game_steps) | jax.vmap(game.over)(state)
+    over = jax.vmap(game.over)(state)
+    game_over = resigned | verdict.closes | (lanes.age + 1 >= settings.game_steps) | over
     steps = Steps(
         sight, lanes.rho, lanes.explores, lanes.wish, action, delta, after, changed, success, failure,
-        lanes.clock + 1, game_over,
+        lanes.clock + 1, game_over, over,
     )  # fmt: skip
 
     state = select(game_over, fresh, state)
@@ -155,16 +159,19 @@ def advance(
     starts = ended | game_over
     age = jnp.where(game_over, 0, lanes.age + 1)
     handover = jnp.where(game_over, draw_handover(settings, handover_key), lanes.handover)
+    explores = age < handover
+    if settings.interleave:
+        explores &= jax.random.uniform(jax.random.fold_in(handover_key, 1), (settings.lanes,)) >= settings.interleave
     following = Lanes(
         state=state,
         rho=rho,
-        explores=jnp.where(starts, age < handover, lanes.explores),
+        explores=jnp.where(starts, explores, lanes.explores),
         wish=jnp.where(starts[:, None], propose(wish_key, rho), lanes.wish),
         clock=jnp.where(starts, 0, lanes.clock + 1),
         age=age,
         handover=handover,
         # A change is a new situation, also where it does not end the attempt: words do not say what is held.
-        trail=jnp.where((starts | changed)[:, None], 0, extend(lanes.trail, sight, 0, action)),
+        trail=jnp.where((starts | changed)[:, None], 0, extend(lanes.trail, place, 0, action)),
     )
     return following, steps
 
@@ -198,5 +205,5 @@ def roll_out(
 
 
 def usable(steps: Steps) -> Bool[Array, "..."]:
-    """Steps whose outcome is known: a game cut off without a change says nothing of what would have come."""
-    return steps.changed | ~steps.game_over
+    """Steps whose outcome is known: a game that was cut off says nothing of what would have come, a death does."""
+    return steps.changed | ~steps.game_over | steps.over

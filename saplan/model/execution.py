@@ -49,17 +49,20 @@ class Rollout(eqx.Module):
     steps: Steps
     following: Float[Array, "time lanes features"]
     """The trunk at the state after every step."""
+    unharmed: TimeLanes
+    """What every step's consequences are worth: one, or less where it cost something vital."""
     policy: Policy
     settings: Settings = eqx.field(static=True)
 
     def execution(
         self, wish: Float[Array, "*step W"], hit: Bool[Array, "time lanes"], stops: Bool[Array, "time lanes"]
     ) -> TimeLanes:
-        """Targets of Q(s, a, wish), where a hit is worth one and nothing follows a stop."""
+        """Targets of Q(s, a, wish), where a hit is worth one and nothing follows a stop or the end of the world."""
         logits = self.policy.execution(self.following, wish)
         value = jax.nn.sigmoid(jnp.max(logits, axis=-1))
         trace = self._trace(logits, self.settings.temperature)
-        return lambda_returns(hit.astype(jnp.float32), self.settings.discount * ~stops, value, trace)
+        goes_on = ~(stops | self.steps.over) * self.unharmed
+        return lambda_returns(hit * self.unharmed, self.settings.discount * goes_on, value, trace)
 
     def exploration(self, reward: TimeLanes) -> TimeLanes:
         """Targets of the value of exploring."""
@@ -67,7 +70,8 @@ class Rollout(eqx.Module):
         values = self.policy.exploration(self.following)
         goes_on = ~steps.game_over & (settings.credit_to_game | ~steps.changed)
         trace = self._trace(values, settings.explore_temperature)
-        return lambda_returns(reward, settings.explore_discount * goes_on, jnp.max(values, axis=-1), trace)
+        discount = settings.explore_discount * goes_on * self.unharmed
+        return lambda_returns(reward * self.unharmed, discount, jnp.max(values, axis=-1), trace)
 
     def _trace(self, logits: Float[Array, "time lanes actions"], temperature: float) -> TimeLanes:
         """λ where the next step is known and took the action that these logits, of the next state, would take."""
@@ -81,7 +85,17 @@ def review(game: Game[Any], settings: Settings, policy: Policy, steps: Steps, la
     sight = jnp.concatenate([steps.sight[1:], jax.vmap(game.observe)(lanes.state)[None]])
     rho = jnp.concatenate([steps.rho[1:], lanes.rho[None]])
     following = policy.trunk(flat(sight), flat(rho))
-    return Rollout(steps, following.reshape(*steps.action.shape, -1), policy, settings)
+    following = following.reshape(*steps.action.shape, -1)
+    return Rollout(steps, following, unharmed(game, settings, steps), policy, settings)
+
+
+def unharmed(game: Game[Any], settings: Settings, steps: Steps) -> TimeLanes:
+    """The share that every step leaves of what the agent lives by, sharpened; what it gains makes up for nothing."""
+    if not game.vital or not settings.harm:
+        return jnp.ones(steps.action.shape)
+    vital = jnp.array([game.space.names.index(name) for name in game.vital])
+    left = steps.after[..., vital] / jnp.maximum(steps.rho[..., vital], 1e-6)
+    return jnp.prod(jnp.clip(left, 0.0, 1.0), axis=-1) ** settings.harm
 
 
 def flat(x: Shaped[Array, "time lanes ..."]) -> Shaped[Array, "n ..."]:

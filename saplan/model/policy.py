@@ -71,7 +71,7 @@ def execution_logits(head: Head, coding: Coding, trunk: Features, wish: Wish) ->
 def execution_preference(
     policy: Policy,
     settings: Settings,
-    sight: Shaped[Array, "n slots"],
+    place: Shaped[Array, "n marks"],
     trunk: Features,
     wish: Float[Array, "n W"],
     label: Int[Array, "n"] | int,
@@ -79,16 +79,21 @@ def execution_preference(
 ) -> Float[Array, "n actions"]:
     """Logits by which the execution policy draws its actions; `label` tells apart the wishes that share a trail."""
     logits = policy.execution(trunk, wish)
-    stale = settings.repeat_cost * repeats(trail, sight, label, logits.shape[-1])
+    stale = settings.repeat_cost * repeats(trail, place, label, logits.shape[-1])
     return (logits - stale) / settings.temperature
 
 
 def sample_actions(
-    policy: Policy, settings: Settings, key: PRNGKeyArray, sight: Shaped[Array, "n slots"], lanes: Lanes
+    policy: Policy,
+    settings: Settings,
+    key: PRNGKeyArray,
+    sight: Shaped[Array, "n slots"],
+    place: Shaped[Array, "n marks"],
+    lanes: Lanes,
 ) -> Int[Array, "n"]:
     """An action per lane, by whichever policy plays there."""
     trunk = policy.trunk(sight, lanes.rho)
-    execute = execution_preference(policy, settings, sight, trunk, lanes.wish, 0, lanes.trail)
+    execute = execution_preference(policy, settings, place, trunk, lanes.wish, 0, lanes.trail)
     explore = jax.nn.softmax(policy.exploration(trunk) / settings.explore_temperature)
     random = settings.explore_random
     explore = jnp.log((1 - random) * explore + random / explore.shape[-1])

@@ -46,7 +46,10 @@ class Settings:
     temperature: float = 0.07
     """Sharpness of the execution policy, on the scale of its logits."""
     repeat_cost: float = 1.0
-    """What an action loses, in logits, for every time this attempt has taken it from the same sight (paper: 0)."""
+    """What an action loses, in logits, for every time this attempt has taken it at the same place (paper: 0)."""
+    harm: float = 3.0
+    """The share of a game's vital attributes that an action leaves, to this power, is what its consequences are worth:
+    a change is made for the sake of those that follow, and the dead make none (paper: 0)."""
     explore_discount: float = 0.9
     """Discount per step of the exploration policy."""
     explore_temperature: float = 0.05
@@ -89,6 +92,9 @@ class Settings:
     handover: bool = True
     """Whether a game passes from exploring to executing at a random age, so that execution starts wherever exploration
     gets to (paper: a game is played by one policy alone)."""
+    interleave: float = 0.0
+    """Chance that an attempt executes although the game still explores. Where what is new lies behind a long row of
+    changes that are known, execution gets there and exploration goes on from there (paper: 0)."""
     joint: bool = True
     """Whether rarity is judged by combinations of attribute values (paper: by each value alone)."""
     relabel: bool = True
@@ -99,10 +105,10 @@ class Settings:
             complaint = _complaint(type(getattr(type(self), name)), value)
             if complaint:
                 raise InputError(f"{_option(name)} must be {complaint}, got {value!r}")
-        for name in ("restart", "trace", "explore_random", "threshold", "uniform", "doubt", "rare"):
+        for name in ("restart", "trace", "explore_random", "threshold", "uniform", "doubt", "rare", "interleave"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{_option(name)} must lie in 0..1, got {getattr(self, name)}")
-        for name in ("alpha_surprise", "alpha_rare", "repeat_cost"):
+        for name in ("alpha_surprise", "alpha_rare", "repeat_cost", "harm"):
             if getattr(self, name) < 0:
                 raise InputError(f"{_option(name)} must not be negative, got {getattr(self, name)}")
         if self.lanes % 2 and not self.handover:
@@ -137,6 +143,6 @@ def settings_for(game: Game[Any], faithful: bool = False) -> Settings:
         settings = replace(settings, rare=MISREADINGS)
     if faithful:
         settings = replace(
-            settings, relabel=False, handover=False, joint=False, restart=1.0, doubt=0.0, repeat_cost=0.0
+            settings, relabel=False, handover=False, joint=False, restart=1.0, doubt=0.0, repeat_cost=0.0, harm=0.0
         )
     return settings

@@ -1,8 +1,9 @@
-"""The trail of an attempt: which action was already taken from which sight.
+"""The trail of an attempt: which action was already taken at which place.
 
 A policy that is wrong at one place comes back to that place for ever. What was tried there and led back is worth
 trying less, and so the agent leaves a circle by its second-best way, and its third, as learning real-time search does,
-rather than by chance. A sight is remembered by its fingerprint alone, so this works in any world whose sights recur.
+rather than by chance. A place is all that is seen there, unless the game knows better, and is remembered by its
+fingerprint alone; so this works in any world whose places recur.
 """
 
 import jax
@@ -19,15 +20,15 @@ def empty_trail(lanes: int, length: int) -> Trail:
 
 
 def marks(
-    sight: Shaped[Array, "lanes slots"], wish: Int[Array, "lanes"] | int, action: Int[Array, "..."]
+    place: Shaped[Array, "lanes marks"], wish: Int[Array, "lanes"] | int, action: Int[Array, "..."]
 ) -> UInt32[Array, "..."]:
-    """Fingerprints of (sight, wish, action), never 0; the sight's axis is broadcast against that of the actions."""
-    slots = jnp.arange(1, sight.shape[-1] + 1, dtype=jnp.uint32)
-    bits = jax.lax.bitcast_convert_type(sight, jnp.uint32) if sight.dtype == jnp.float32 else sight.astype(jnp.uint32)
+    """Fingerprints of (place, wish, action), never 0; the place's axis is broadcast against that of the actions."""
+    slots = jnp.arange(1, place.shape[-1] + 1, dtype=jnp.uint32)
+    bits = jax.lax.bitcast_convert_type(place, jnp.uint32) if place.dtype == jnp.float32 else place.astype(jnp.uint32)
     each = _mix(bits * jnp.uint32(0x85EBCA6B) + slots)
-    place = _mix(jnp.sum(each, axis=-1, dtype=jnp.uint32) + jnp.asarray(wish, jnp.uint32))
-    place = place.reshape(place.shape + (1,) * (action.ndim - 1))
-    return _mix(place * jnp.uint32(0xC2B2AE35) + action.astype(jnp.uint32)) | jnp.uint32(1)
+    here = _mix(jnp.sum(each, axis=-1, dtype=jnp.uint32) + jnp.asarray(wish, jnp.uint32))
+    here = here.reshape(here.shape + (1,) * (action.ndim - 1))
+    return _mix(here * jnp.uint32(0xC2B2AE35) + action.astype(jnp.uint32)) | jnp.uint32(1)
 
 
 def _mix(x: UInt32[Array, "..."]) -> UInt32[Array, "..."]:
@@ -36,15 +37,15 @@ def _mix(x: UInt32[Array, "..."]) -> UInt32[Array, "..."]:
 
 
 def repeats(
-    trail: Trail, sight: Shaped[Array, "lanes slots"], wish: Int[Array, "lanes"] | int, actions: int
+    trail: Trail, place: Shaped[Array, "lanes marks"], wish: Int[Array, "lanes"] | int, actions: int
 ) -> Int[Array, "lanes actions"]:
-    """How often every action was already taken from this sight."""
-    ahead = marks(sight, wish, jnp.arange(actions)[None])
+    """How often every action was already taken from this place."""
+    ahead = marks(place, wish, jnp.arange(actions)[None])
     return jnp.sum(ahead[:, :, None] == trail[:, None, :], axis=-1)
 
 
 def extend(
-    trail: Trail, sight: Shaped[Array, "lanes slots"], wish: Int[Array, "lanes"] | int, action: Int[Array, "lanes"]
+    trail: Trail, place: Shaped[Array, "lanes marks"], wish: Int[Array, "lanes"] | int, action: Int[Array, "lanes"]
 ) -> Trail:
     """The trail one step on; the oldest mark is forgotten."""
-    return jnp.concatenate([trail[:, 1:], marks(sight, wish, action)[:, None]], axis=1)
+    return jnp.concatenate([trail[:, 1:], marks(place, wish, action)[:, None]], axis=1)

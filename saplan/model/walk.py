@@ -337,8 +337,8 @@ def choose_actions(
     trail: Trail,
 ) -> tuple[Int[Array, "n"], Trail]:
     """One action per state towards its wish, drawn from the execution policy, and the trail with it."""
-    sight = jax.vmap(game.observe)(state)
-    trunk = policy.trunk(sight, jax.vmap(game.attributes)(state))
-    preference = execution_preference(policy, settings, sight, trunk, wish, label, trail)
+    place = jax.vmap(game.place)(state)
+    trunk = policy.trunk(jax.vmap(game.observe)(state), jax.vmap(game.attributes)(state))
+    preference = execution_preference(policy, settings, place, trunk, wish, label, trail)
     action = jax.random.categorical(key, preference, axis=-1)
-    return action, extend(trail, sight, label, action)
+    return action, extend(trail, place, label, action)

@@ -62,6 +62,23 @@ def test_training_end_to_end() -> None:
     assert len(plan.transitions) == 2
 
 
+def test_places_are_known_again_by_attributes() -> None:
+    """What is seen tells the place and the time here, and so never recurs; the lamp alone does."""
+
+    class Timed(Walk):
+        def see(self, state: Any) -> Any:
+            return jnp.stack([state["place"], state["hour"]])
+
+    arguments = SPACE, attributes, ["lamp=1"], ("left", "right", "switch")
+    anywhere, at_lamp = (jax_world(Timed(), *arguments, params=3, places=names) for names in ((), ("lamp",)))
+    before = anywhere.reset(jax.random.key(0))
+    after = anywhere.step(jax.random.key(1), before, jnp.int32(0))
+    assert not bool(jnp.array_equal(anywhere.place(before), anywhere.place(after)))
+    assert at_lamp.place(before).tolist() == at_lamp.place(after).tolist() == [0.0]
+    with pytest.raises(InputError, match="'wall' is no attribute"):
+        jax_world(Timed(), *arguments, params=3, places=["wall"])
+
+
 def test_the_other_methods_refuse_what_changes_by_itself() -> None:
     with pytest.raises(InputError, match="hour changes by itself"):
         saplan.train(world_of(Walk()), 20_000, method="unstructured", looks=0)

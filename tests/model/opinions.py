@@ -51,7 +51,13 @@ def steps_of(space: Product, slots: int = 2, **given: Any) -> Steps:
     changed = jnp.any(after != rho, axis=-1)
     flags = {
         name: jnp.asarray(given.get(name, jnp.full(shape, default)), bool)
-        for name, default in {"explores": True, "success": False, "failure": False, "game_over": False}.items()
+        for name, default in {
+            "explores": True,
+            "success": False,
+            "failure": False,
+            "game_over": False,
+            "over": False,
+        }.items()
     }
     return Steps(
         sight=jnp.zeros((*shape, slots), jnp.int16),

@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -31,7 +31,6 @@ class CorridorState(eqx.Module):
     lamp: Int16[Array, ""]
 
 
-@final
 @dataclass(frozen=True)
 class Corridor(Game[CorridorState]):
     """`press` at the left end counts one up if the lamp is on, at most to `most`; at the right end it toggles the lamp.

@@ -44,7 +44,7 @@ def once(
     )
     following, steps = advance(
         game, rules, jax.random.key(0), lanes, stacked(FRESH, FRESH),
-        lambda key, words, lanes: twice(action), lambda key, rho: twice(jnp.array(NEXT_WISH)),
+        lambda key, sight, place, lanes: twice(action), lambda key, rho: twice(jnp.array(NEXT_WISH)),
         by_first_change(game.space),
     )  # fmt: skip
     return jax.tree.map(lambda x: x[0], following), jax.tree.map(lambda x: x[0], steps)
@@ -171,6 +171,21 @@ def test_a_new_game_draws_a_new_handover() -> None:
     assert int(lanes.handover) < 20
 
 
+@pytest.mark.parametrize(("interleave", "explores"), [(0.0, 1.0), (1.0, 0.0), (0.25, 0.75)])
+def test_executing_is_interleaved_with_exploring(interleave: float, explores: float) -> None:
+    rules = replace(RULES, lanes=400, interleave=interleave)
+    lanes = begin(GAME, rules, jax.random.key(0), 2)
+    many = lambda x: jnp.broadcast_to(jnp.asarray(x), (400, *jnp.shape(x)))  # noqa: E731
+    state = jax.tree.map(many, AT_BUTTON)
+    lanes = replace(lanes, state=state, rho=jax.vmap(GAME.attributes)(state), handover=many(1000))
+    following, steps = advance(
+        GAME, rules, jax.random.key(1), lanes, state, lambda key, sight, place, lanes: many(PRESS),
+        lambda key, rho: many(jnp.array(NEXT_WISH)), by_first_change(GAME.space),
+    )  # fmt: skip
+    assert bool(steps.explores.all())
+    assert abs(float(following.explores.mean()) - explores) < 0.07
+
+
 def test_the_papers_games_are_played_by_one_policy_alone() -> None:
     assert draw_handover(replace(RULES, lanes=4, handover=False), jax.random.key(0)).tolist() == [20, 20, 0, 0]
 
@@ -186,7 +201,7 @@ def test_everybody_begins_by_exploring() -> None:
 def test_a_rollout_keeps_its_books() -> None:
     """Chance acts and wishes for a while; every record follows from the one before it."""
     rules = replace(RULES, lanes=16, rollout=400, restart=0.5)
-    draw = lambda key, words, lanes: jax.random.randint(key, (16,), 0, 3)  # noqa: E731
+    draw = lambda key, sight, place, lanes: jax.random.randint(key, (16,), 0, 3)  # noqa: E731
     wish = lambda key, rho: jnp.array([COUNT_UP, TOGGLE])[jax.random.randint(key, (16,), 0, 2)]  # noqa: E731
     start = begin(GAME, rules, jax.random.key(1), 2)
     fresh, judge = fresh_maps(GAME, jax.random.key(3), 16), by_first_change(GAME.space)

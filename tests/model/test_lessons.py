@@ -12,13 +12,13 @@ from jaxtyping import Array
 
 from saplan.model.attempt import Lanes, Steps
 from saplan.model.coding import Algebraic
-from saplan.model.execution import Lessons, lessons, policy_loss
+from saplan.model.execution import Lessons, lessons, policy_loss, unharmed
 from saplan.model.policy import Policy
 from saplan.model.settings import Settings
 from saplan.model.trail import empty_trail
 
 from .opinions import memory_of, steps_of
-from .probe import COUNT_UP, GAME, SMALL, TOGGLE, stacked, standing
+from .probe import COUNT_UP, GAME, SMALL, TOGGLE, Corridor, stacked, standing
 
 DOWN, STAY = (-1.0, 0.0), (0.0, 0.0)
 UP_ENTRY, TOGGLE_ENTRY, DOWN_ENTRY, EMPTY_ENTRY = range(4)
@@ -27,6 +27,12 @@ RULES = replace(SMALL, lanes=2, discount=0.9, trace=0.5, explore_discount=0.8, c
 LOGIT, VALUE = -4.0, 1 / (1 + np.exp(4.0))
 THOUGHT = 0.25
 """What the policy thinks of every action for exploring."""
+
+
+class Mortal(Corridor):
+    """The corridor of somebody who lives by the count."""
+
+    vital = ("count",)
 
 
 def indifferent() -> Policy:
@@ -89,6 +95,26 @@ def test_nothing_is_known_beyond_a_game_cut_off() -> None:
     assert not lesson.execution_weight[1, 1].any()
     assert not lesson.exploration_weight[1, 1]
     assert lesson.execution_weight[0, 1].any()
+
+
+def test_after_death_nothing_is_worth_anything() -> None:
+    """The second lane's game does not run out of time at its second step: the world ends."""
+    dead = eqx.tree_at(lambda s: s.over, STEPS, STEPS.game_over)
+    lesson = taught(dead)
+    assert lesson.execution_weight[1, 1, TOGGLE_ENTRY]
+    assert lesson.exploration_weight[1, 1]
+    np.testing.assert_allclose(lesson.execution[1, 1, TOGGLE_ENTRY], 0.0, atol=1e-7)
+    np.testing.assert_allclose(lesson.execution[0, 1, TOGGLE_ENTRY], 0.9 * 0.5 * VALUE, rtol=1e-5)
+    np.testing.assert_allclose(lesson.exploration[1, 1], 0.0, atol=1e-7)
+
+
+def test_what_costs_something_vital_is_worth_less() -> None:
+    """The first lane's second step takes one of three; what is gained later makes up for nothing."""
+    rho = [[(3, 1), (0, 0)], [(3, 1), (0, 0)], [(2, 1), (1, 0)]]
+    steps = steps_of(GAME.space, delta=[[STAY, STAY], [DOWN, STAY], [COUNT_UP, STAY]], rho=rho)
+    share = unharmed(Mortal(), replace(RULES, harm=2.0), steps)
+    np.testing.assert_allclose(share[:, 0], [1.0, (2 / 3) ** 2, 1.0], rtol=1e-6)
+    assert unharmed(GAME, RULES, steps).tolist() == np.ones((3, 2)).tolist(), "nothing is vital in the corridor"
 
 
 def test_a_change_that_ends_a_game_is_known() -> None:
