@@ -113,6 +113,19 @@ def minigrid() -> str:
     return table(["environment", "goal", "steps", "ours", "PPO, paid for this goal"], cells)
 
 
+def craftax() -> str:
+    """Every goal from shallow to deep after so many steps, ours next to the opponent where it was paid for it."""
+    ours, paid = rows_of("craftax"), rows_of("craftax-ppo")
+    budgets = sorted({row["steps"] for row in ours})
+    cells = []
+    for goal in ours[0]["goals"]:
+        mine = [[row["goals"][goal] for row in ours if row["steps"] == steps] for steps in budgets]
+        theirs = [[r["success"] for r in paid if (r["goal"], r["steps"]) == (goal, steps)] for steps in budgets]
+        cells.append([f"`{goal}`", *[mean_and_each(each) if each else "" for each in (*mine, *theirs)]])
+    titles = [f"{who}, {steps / 1e6:.0f} M" for who in ("ours", "PPO, paid for this goal") for steps in budgets]
+    return table(["goal", *titles], cells)
+
+
 def _millions(steps: int) -> str:
     return f"{steps / 1e6:g} M"
 
@@ -124,6 +137,7 @@ TABLES = (
     (DOCUMENT, "ablations", ablations),
     (DOCUMENT, "taxi", taxi),
     (DOCUMENT, "minigrid", minigrid),
+    (DOCUMENT, "craftax", craftax),
     (README, "small budgets", small_budgets),
     (README, "methods", methods),
 )

@@ -14,9 +14,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from craftax.craftax_classic.constants import Action, BlockType
+from craftax.craftax_classic.constants import BLOCK_PIXEL_SIZE_IMG, Action, BlockType
 from craftax.craftax_classic.envs.craftax_symbolic_env import CraftaxClassicSymbolicEnvNoAutoReset
 from craftax.craftax_classic.game_logic import is_near_block
+from craftax.craftax_classic.renderer import make_craftax_pixel_renderer
 from jaxtyping import Array, Float
 
 import saplan
@@ -47,9 +48,9 @@ ACTIONS = (
 )  # fmt: skip
 """Those that have to do with the attributes; not sleep, plants and swords, nor to stand still."""
 BUDGET = 500
-PLANNING = saplan.Planning(attempt_steps=80, patience=3.0, floor=0.02, max_nodes=20_000, max_seconds=2.0)
-"""What is looked for may lie out of sight: attempts last longer, and a change that seldom succeeds may still be the
-only way. A search that finds none shall not take long."""
+PLANNING = saplan.Planning(attempt_steps=20, patience=0.7, floor=0.02, max_nodes=20_000, max_seconds=2.0)
+"""Who stands about is bitten: attempts are given up soon. A change that seldom succeeds may still be the only way, and
+a search that finds none shall not take long."""
 
 
 def attributes(observation: Array, state: Any) -> Float[Array, "K"]:
@@ -61,17 +62,24 @@ def attributes(observation: Array, state: Any) -> Float[Array, "K"]:
     return jnp.stack([jnp.asarray(x, jnp.float32) for x in (*carried, *near, *body, *place)])
 
 
+def draw(state: Any) -> Array:
+    """The game's own picture."""
+    return make_craftax_pixel_renderer(BLOCK_PIXEL_SIZE_IMG)(state)
+
+
 def craftax() -> JaxWorld:
     """The world."""
     env = CraftaxClassicSymbolicEnvNoAutoReset()
     actions = {name.lower(): Action[name].value for name in ACTIONS}
     return jax_world(env, SPACE, attributes, GOALS, actions, env.default_params, name="Craftax-Classic-Symbolic-v1",
-                     places=("row", "column", "direction"), vital=("health",))  # fmt: skip
+                     places=("row", "column", "direction"), vital=("health",), draw=draw)  # fmt: skip
 
 
 def trained(world: JaxWorld, options: argparse.Namespace) -> list[Any]:
-    """An agent per seed: those of the runs that are there, or new ones."""
+    """An agent per seed: those of the runs that are there, as they were at a look if one is named, or new ones."""
     outs = [options.out / str(seed) for seed in options.seeds] if options.out else None
+    if outs and options.look:
+        return [saplan.load(out / "looks" / str(options.look), world) for out in outs]
     if outs and all((out / MANIFEST).exists() for out in outs):
         return [saplan.load(out, world) for out in outs]
     settings = saplan.Settings(
@@ -93,6 +101,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=600, help="0: only train")
     parser.add_argument("--lanes", type=int, default=2048)
     parser.add_argument("--out", type=Path, help="keep the runs here; those that are there are not trained again")
+    parser.add_argument("--look", type=int, help="try the agents of those runs as they were after so many steps")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     world, rows = craftax(), []
@@ -101,7 +110,7 @@ def main() -> None:
             continue
         success = saplan.evaluate(agent, options.tasks, budget=BUDGET, planning=PLANNING).success
         goals = success_by_goal(world, success)
-        rows.append({"seed": seed, "steps": options.steps, "tasks": options.tasks, "goals": goals})
+        rows.append({"seed": seed, "steps": options.look or options.steps, "tasks": options.tasks, "goals": goals})
         print(f"seed {seed}: " + ", ".join(f"{text}: {share:.0%}" for text, share in goals.items()), flush=True)
         if options.json:
             versions = {"python": platform.python_version(), "jax": jax.__version__}

@@ -1,4 +1,4 @@
-"""A task in an environment of Gymnasium as a film, in the environment's own pictures.
+"""A task in a world from outside as a film, in its own pictures.
 
     python examples/film.py mini_grid.py:corridor_world runs/corridor 'door=open ball=1' docs/pictures/corridor.gif
 
@@ -17,15 +17,17 @@ from PIL import Image
 
 import saplan
 from saplan.cli.worlds import load_world
-from saplan.envs.host import HostWorld
+from saplan.envs.foreign import ForeignWorld
 from saplan.goals import Goal, parse_goal
 
 
-def frames(world: HostWorld, agent: Any, text: str, seed: int, budget: int) -> list[np.ndarray]:
+def frames(
+    world: ForeignWorld[Any], agent: Any, text: str, seed: int, budget: int, planning: saplan.Planning
+) -> list[np.ndarray]:
     """A picture of every moment until the goal holds."""
     state = jax.vmap(world.reset)(jax.random.split(jax.random.key(seed), 1))
     goal = parse_goal(world.space, text)
-    walker = agent.walker(state, Goal(jnp.asarray(goal.low)[None], jnp.asarray(goal.high)[None]), saplan.Planning())
+    walker = agent.walker(state, Goal(jnp.asarray(goal.low)[None], jnp.asarray(goal.high)[None]), planning)
     pictures = [world.frame(jax.tree.map(lambda x: x[0], walker.state))]
     for _ in walker.moves(budget, seed):
         pictures.append(world.frame(jax.tree.map(lambda x: x[0], walker.state)))
@@ -41,11 +43,15 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=int, default=150)
+    parser.add_argument("--attempt-steps", type=int, default=saplan.Planning.attempt_steps)
+    parser.add_argument("--patience", type=float, default=saplan.Planning.patience)
     parser.add_argument("--width", type=int, default=240)
     parser.add_argument("--milliseconds", type=int, default=160, help="per step")
     options = parser.parse_args()
     world = load_world(str(Path(__file__).parent / options.world))
-    pictures = frames(world, saplan.load(options.run, world), options.goal, options.seed, options.budget)
+    planning = saplan.Planning(attempt_steps=options.attempt_steps, patience=options.patience)
+    agent = saplan.load(options.run, world)
+    pictures = frames(world, agent, options.goal, options.seed, options.budget, planning)
     height = round(pictures[0].shape[0] * options.width / pictures[0].shape[1])
     small = [Image.fromarray(picture).resize((options.width, height)).quantize(32) for picture in pictures]
     pauses = [options.milliseconds] * (len(small) - 1) + [2000]

@@ -7,6 +7,7 @@ and compares the learnt edges with the exact ones of the game's own table.
 """
 
 import argparse
+import functools
 import itertools
 import platform
 from pathlib import Path
@@ -39,7 +40,8 @@ def attributes(observation: Any, info: dict[str, Any], env: Any) -> tuple[int, i
 def taxi() -> HostWorld:
     """The world: an environment, its attributes, and all goals there are."""
     goals = [f"row={r} column={c} passenger={p}" for r, c, p in itertools.product(range(5), range(5), PLACES)]
-    return gym_world("Taxi-v4", SPACE, attributes, goals, endless=True)
+    make = functools.partial(gymnasium.make, "Taxi-v4", render_mode="rgb_array")
+    return gym_world(make, SPACE, attributes, goals, endless=True, name="Taxi-v4")
 
 
 def exact_changes() -> set[tuple[float, ...]]:
@@ -77,6 +79,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tasks", type=int, default=1000)
     parser.add_argument("--lanes", type=int, default=64)
+    parser.add_argument("--out", type=Path, help="keep the runs here, a folder per seed")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     world, rows = taxi(), []
@@ -86,7 +89,8 @@ def main() -> None:
         print(progress.line(), flush=True)
 
     for seed in range(options.seeds):
-        agent = saplan.train(world, options.steps, seed, settings, looks=0, show=show)
+        out = options.out / str(seed) if options.out else None
+        agent = saplan.train(world, options.steps, seed, settings, out, looks=0, show=show)
         walked = saplan.evaluate(agent, options.tasks)
         precision, recall = edges(agent)
         rows.append({"seed": seed, "steps": options.steps, "tasks": options.tasks,

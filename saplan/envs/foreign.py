@@ -48,6 +48,9 @@ class ForeignWorld(Game[State]):
     def over(self, state: Any) -> Bool[Array, ""]:
         return state.over
 
+    def lost(self, state: Any) -> Bool[Array, ""]:
+        return state.over
+
     def tasks(self, key: PRNGKeyArray) -> tuple[Any, Goal]:
         state_key, goal_key = jax.random.split(key)
         return self.reset(state_key), goal_among(goal_key, self.space, self.goals)
@@ -62,6 +65,10 @@ class ForeignWorld(Game[State]):
 
     def scene(self, state: Any) -> Scene:
         raise InputError(f"{self.name} has no scene of its own")
+
+    def frame(self, state: Any) -> np.ndarray:
+        """The environment's own picture of a state, bytes by row, column and colour."""
+        raise InputError(f"{self.name} has no picture")
 
 
 def complain(space: Product, goals: Sequence[str], names: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.algebra import Product
@@ -43,6 +44,7 @@ class JaxWorld(ForeignWorld[JaxState]):
     goals: tuple[str, ...]
     places: tuple[str, ...] = ()
     vital: tuple[str, ...] = ()
+    draw: Callable[[Any], Array] | None = None
     vocabulary: ClassVar[int] = 0
 
     @property
@@ -67,6 +69,11 @@ class JaxWorld(ForeignWorld[JaxState]):
     def step(self, key: PRNGKeyArray, state: JaxState, action: Int[Array, ""]) -> JaxState:
         return self.go_on(key, state, action)
 
+    def frame(self, state: JaxState) -> np.ndarray:
+        if self.draw is None:
+            return super().frame(state)
+        return np.asarray(self.draw(state.env)).clip(0, 255).astype(np.uint8)
+
     def described(self) -> dict[str, Any]:
         world = {"space": space_to_json(self.space), "actions": len(self.actions), "sees": list(self.sees.shape)}
         return {"game": self.name, "world": world}
@@ -84,15 +91,17 @@ def jax_world(
     observe: Callable[[Array, Any], Array] | None = None,
     places: Sequence[str] = (),
     vital: Sequence[str] = (),
+    draw: Callable[[Any], Array] | None = None,
 ) -> JaxWorld:
     """A functional environment with named attributes and goals to be tested on.
 
     `env.reset_env(key, params)` and `env.step_env(key, state, action, params)` are used where they are, since they do
     not begin anew by themselves; else `reset` and `step`. `observe` makes numbers of order one of (observation, state);
     an array of three axes is seen as a picture. `actions` are so many, or names, or names with the numbers by which the
-    environment knows them. `endless` says that it can go on after its own task is done. `places`
-    names the attributes by which the agent knows a place again; it needs them where what it sees is never twice the
-    same. `vital` names those that it lives by, such as health.
+    environment knows them. `endless` says that it can go on after its own task is done. `places` names the attributes
+    by which the agent knows a place again; it needs them where what it sees is never twice the same. `vital` names
+    those that it lives by, such as health. `draw` makes a picture of a state of the environment for people, in values
+    from 0 to 255.
     """
     complain(space, goals, (*places, *vital))
     reset, step = (getattr(env, f"{word}_env", None) or getattr(env, word) for word in ("reset", "step"))
@@ -122,5 +131,5 @@ def jax_world(
     if not bool(space.contains(rho)):
         raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
     return JaxWorld(
-        begin, go_on, space, names, sees, name or type(env).__name__, tuple(goals), tuple(places), tuple(vital)
+        begin, go_on, space, names, sees, name or type(env).__name__, tuple(goals), tuple(places), tuple(vital), draw
     )

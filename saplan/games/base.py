@@ -90,6 +90,10 @@ class Game(abc.ABC, Generic[State]):
     def over(self, state: State) -> Bool[Array, ""]:
         """Whether no change of ρ is possible any more."""
 
+    def lost(self, state: State) -> Bool[Array, ""]:
+        """Whether a task can be given up because the agent has died."""
+        return jnp.zeros((), bool)
+
     @abc.abstractmethod
     def tasks(self, key: PRNGKeyArray) -> tuple[State, Goal]:
         """A test task: a fresh map and a goal that can be asked of it."""

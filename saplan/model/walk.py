@@ -104,6 +104,8 @@ class Walker(abc.ABC):
         self.undecided = np.ones(len(self.rho), bool)
         """Whose last attempt has ended, with nothing decided since."""
         self.done = self._reached(np.asarray(true))
+        self.lost = np.zeros(len(self.rho), bool)
+        """Who has died: nothing is decided there any more."""
         self.walked = Walk(self.done, np.zeros(len(self.rho), int))
 
     @abc.abstractmethod
@@ -133,7 +135,7 @@ class Walker(abc.ABC):
         """The same, one step at a time: says where an attempt has just ended."""
         self.walked.steps[:] = np.where(self.done, 0, budget)
         for time, key in enumerate(jax.random.split(jax.random.key(seed), budget)):
-            if self.done.all():
+            if (self.done | self.lost).all():
                 break
             late = self.settle()
             reached = self._step(key) & ~self.done
@@ -146,11 +148,11 @@ class Walker(abc.ABC):
 
         Every step begins with it. To know beforehand what will be tried, call it sooner: it decides only once.
         """
-        late = ~self.done & self.late()
+        late = ~self.done & ~self.lost & self.late()
         for k in np.flatnonzero(late):
             self.ended(int(k), False)
         self.clock[late] = 0
-        self.decide(np.flatnonzero(~self.done & (self.undecided | late)))
+        self.decide(np.flatnonzero(~self.done & ~self.lost & (self.undecided | late)))
         self.undecided[:] = False
         return late
 
@@ -162,7 +164,7 @@ class Walker(abc.ABC):
         act_key, step_key = jax.random.split(key)
         action = self.act(act_key)
         self.state, *seen = advance(self.game, self.seen, step_key, self.state, action, jnp.asarray(self.delta))
-        true, after, hit = (np.asarray(x) for x in seen)
+        true, after, hit, self.lost = (np.asarray(x) for x in seen)
         self.clock += 1
         self.moved = np.any((after != self.rho) & ~self.game.space.exogenous, axis=1)
         self.undecided = self.moved.copy()
@@ -187,12 +189,12 @@ def advance(
     state: Any,
     action: Int[Array, "n"],
     wished: Float[Array, "n K"],
-) -> tuple[Any, Float[Array, "n K"], Float[Array, "n K"], Bool[Array, "n"]]:
-    """One step of every task: the new states, their true and perceived ρ, and whether the wished change was made."""
+) -> tuple[Any, Float[Array, "n K"], Float[Array, "n K"], Bool[Array, "n"], Bool[Array, "n"]]:
+    """One step of every task: the new states, their true and perceived ρ, where the wish came true, who has died."""
     following = jax.vmap(game.step)(jax.random.split(key, action.shape[0]), state, action)
     before, after = jax.vmap(seen.attributes)(state), jax.vmap(seen.attributes)(following)
     hit = seen.space.same_change(seen.space.difference(after, before), wished)
-    return following, jax.vmap(game.truth)(following), after, hit
+    return following, jax.vmap(game.truth)(following), after, hit, jax.vmap(game.lost)(following)
 
 
 Look = tuple[Float[np.ndarray, "n C"] | None, Float[np.ndarray, "n C"]]

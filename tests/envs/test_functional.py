@@ -1,5 +1,6 @@
 """JAX in: a functional environment, seen as numbers and as a picture, trained on end to end."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -77,6 +78,45 @@ def test_places_are_known_again_by_attributes() -> None:
     assert at_lamp.place(before).tolist() == at_lamp.place(after).tolist() == [0.0]
     with pytest.raises(InputError, match="'wall' is no attribute"):
         jax_world(Timed(), *arguments, params=3, places=["wall"])
+
+
+class Mortal(Walk):
+    """The same with a pit before the lamp: who walks into it is dead."""
+
+    def step(self, key: Any, state: Any, action: Any, params: Any) -> Any:
+        seen, state, reward, _, info = super().step(key, state, action, params)
+        return seen, state, reward, state["place"] == 2, info
+
+
+def test_the_dead_are_given_up() -> None:
+    world = jax_world(Mortal(), SPACE, attributes, ["lamp=1"], ("left", "right", "switch"), params=3)
+    settings = saplan.Settings(lanes=16, minibatches=4, hidden=32, attempt_steps=12, game_steps=40)
+    agent = saplan.train(world_of(Walk()), 6_000, 0, settings, looks=0)
+    agent = replace(agent, game=world)
+    states, goals = saplan.task_set(world, 8, 0)
+    walker = agent.walker(states, goals, saplan.Planning())
+    moves = list(walker.moves(200, 0))
+    before = np.asarray(states.env["place"]) < 2
+    assert before.any()
+    assert walker.lost[before].all(), "it was taught where there is no pit"
+    assert (walker.lost ^ walker.done).all()
+    assert len(moves) < 200
+    assert set(walker.walked.steps[walker.lost].tolist()) == {200}
+
+
+def test_actions_by_their_numbers_and_pictures() -> None:
+    def draw(state: Any) -> Any:
+        return jnp.full((2, 2, 3), 300.0 * state["place"])
+
+    world = jax_world(Walk(), SPACE, attributes, ["lamp=1"], {"right": 1, "switch": 2}, params=3, draw=draw)
+    state = world.reset(jax.random.key(0))
+    for _ in range(4):
+        state = world.step(jax.random.key(1), state, jnp.int32(0))
+    assert int(state.env["place"]) == 3
+    assert world.actions == ("right", "switch")
+    assert world.frame(state).tolist() == np.full((2, 2, 3), 255).tolist()
+    with pytest.raises(InputError, match="no picture"):
+        world_of(Walk()).frame(state)
 
 
 def test_the_other_methods_refuse_what_changes_by_itself() -> None:
