@@ -80,6 +80,7 @@ class Task:
     """Cells that are seen in every direction."""
     steps: int
     """Training steps."""
+    settings: saplan.Settings
 
     def make(self) -> gymnasium.Env[Any, Any]:
         """The environment, seen from where the agent stands."""
@@ -140,6 +141,7 @@ TASKS = (
          "door=closed box=held"),
         7,
         1_500_000,
+        saplan.Settings(lanes=64, minibatches=16, capacity=32, interleave=0.3),
     ),
     Task(
         "MiniGrid-KeyCorridorS3R3-v0",
@@ -152,6 +154,7 @@ TASKS = (
         ("key=1", "door=open", "door=open key=0 ball=0", "ball=1", "door=open ball=1", "door=closed key=0 ball=0"),
         6,
         800_000,
+        saplan.Settings(lanes=64, minibatches=8, capacity=32),
     ),
 )  # fmt: skip
 
@@ -169,12 +172,11 @@ def corridor_world() -> HostWorld:
 def ours(task: Task, seed: int, options: argparse.Namespace) -> dict[str, float]:
     """Trains without any task; success on every goal."""
     world = task.world(options.processes)
-    settings = saplan.Settings(lanes=64, minibatches=16, capacity=32)
 
     def show(progress: Progress) -> None:
         print(progress.line(), flush=True)
 
-    agent = saplan.train(world, options.steps or task.steps, seed, settings, options.out, looks=0, show=show)
+    agent = saplan.train(world, options.steps or task.steps, seed, task.settings, options.out, looks=0, show=show)
     success = saplan.evaluate(agent, options.tasks, budget=BUDGET).success
     return success_by_goal(world, success)
 
