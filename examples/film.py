@@ -1,6 +1,9 @@
-"""A task in a world from outside as a film, in its own pictures.
+r"""A task in a world from outside as a film, in its own pictures.
 
     python examples/film.py mini_grid.py:corridor_world runs/corridor 'door=open ball=1' docs/pictures/corridor.gif
+    python examples/film.py taxi.py:taxi runs/taxi/0 'row=0 column=0 passenger=blue' docs/pictures/taxi.gif --seed 3
+    python examples/film.py craftax_classic.py:craftax runs/craftax/0/looks/46137344 'stone_pickaxe>=1' \
+        docs/pictures/craftax.gif --budget 300 --attempt-steps 20 --patience 0.7 --width 144
 
 The first argument names a file beside this one and a function in it that makes the world, the second a run that was
 trained there.
