@@ -118,7 +118,7 @@ def craftax() -> str:
     ours, paid = rows_of("craftax"), rows_of("craftax-ppo")
     budgets = sorted({row["steps"] for row in ours})
     cells = []
-    for goal in ours[0]["goals"]:
+    for goal in ours[0]["goals"] if ours else ():
         mine = [[row["goals"][goal] for row in ours if row["steps"] == steps] for steps in budgets]
         theirs = [[r["success"] for r in paid if (r["goal"], r["steps"]) == (goal, steps)] for steps in budgets]
         cells.append([f"`{goal}`", *[mean_and_each(each) if each else "" for each in (*mine, *theirs)]])

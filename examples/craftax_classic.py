@@ -8,7 +8,9 @@ benchmarks/craftax_ppo.py.
 """
 
 import argparse
+import functools
 import platform
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,8 @@ ACTIONS = (
     "MAKE_STONE_PICKAXE", "MAKE_IRON_PICKAXE",
 )  # fmt: skip
 """Those that have to do with the attributes; not sleep, plants and swords, nor to stand still."""
+ROLLOUT = 64
+"""Steps per lane between two updates."""
 BUDGET = 500
 PLANNING = saplan.Planning(attempt_steps=20, patience=0.7, floor=0.02, max_nodes=20_000, max_seconds=2.0)
 """Who stands about is bitten: attempts are given up soon. A change that seldom succeeds may still be the only way, and
@@ -62,9 +66,15 @@ def attributes(observation: Array, state: Any) -> Float[Array, "K"]:
     return jnp.stack([jnp.asarray(x, jnp.float32) for x in (*carried, *near, *body, *place)])
 
 
+@functools.cache
+def renderer() -> Callable[[Any], Array]:
+    """Made once: it reads many small pictures."""
+    return jax.jit(make_craftax_pixel_renderer(BLOCK_PIXEL_SIZE_IMG))
+
+
 def draw(state: Any) -> Array:
     """The game's own picture."""
-    return make_craftax_pixel_renderer(BLOCK_PIXEL_SIZE_IMG)(state)
+    return renderer()(state)
 
 
 def craftax() -> JaxWorld:
@@ -83,14 +93,20 @@ def trained(world: JaxWorld, options: argparse.Namespace) -> list[Any]:
     if outs and all((out / MANIFEST).exists() for out in outs):
         return [saplan.load(out, world) for out in outs]
     settings = saplan.Settings(
-        lanes=options.lanes, rollout=64, minibatches=64, hidden=512, learning_rate=1e-3, capacity=64, edge_steps=64,
-        attempt_steps=80, game_steps=400, credit_to_game=True, interleave=0.1,
+        lanes=options.lanes, rollout=ROLLOUT, minibatches=64, hidden=512, learning_rate=1e-3, capacity=64,
+        edge_steps=64, attempt_steps=80, game_steps=400, credit_to_game=True, interleave=0.1,
     )  # fmt: skip
 
     def show(progress: Progress) -> None:
         print(progress.line(), flush=True)
 
     return train_seeds(world, options.steps, options.seeds, settings, outs, looks=3, look_tasks=0, show=show)
+
+
+def whole_updates(options: argparse.Namespace) -> int:
+    """The steps that training takes."""
+    size = options.lanes * ROLLOUT
+    return options.steps // size * size
 
 
 def main() -> None:
@@ -104,13 +120,17 @@ def main() -> None:
     parser.add_argument("--look", type=int, help="try the agents of those runs as they were after so many steps")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    if options.look and not options.out:
+        parser.error("--look needs --out, where the runs are")
     world, rows = craftax(), []
     for seed, agent in zip(options.seeds, trained(world, options), strict=True):
         if not options.tasks:
             continue
         success = saplan.evaluate(agent, options.tasks, budget=BUDGET, planning=PLANNING).success
         goals = success_by_goal(world, success)
-        rows.append({"seed": seed, "steps": options.look or options.steps, "tasks": options.tasks, "goals": goals})
+        rows.append(
+            {"seed": seed, "steps": options.look or whole_updates(options), "tasks": options.tasks, "goals": goals}
+        )
         print(f"seed {seed}: " + ", ".join(f"{text}: {share:.0%}" for text, share in goals.items()), flush=True)
         if options.json:
             versions = {"python": platform.python_version(), "jax": jax.__version__}

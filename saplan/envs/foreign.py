@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from saplan.algebra import Product
+from saplan.algebra import Exogenous, Natural, Product, Real
 from saplan.errors import InputError
 from saplan.games import task_set
 from saplan.games.base import Game, Seen, goal_among
@@ -66,18 +66,27 @@ class ForeignWorld(Game[State]):
     def scene(self, state: Any) -> Scene:
         raise InputError(f"{self.name} has no scene of its own")
 
+    def as_described(self, world: dict[str, Any]) -> dict[str, Any]:
+        """The name and these rules, with what is given of the rest."""
+        rules = {**world, "places": list(self.places), "vital": list(self.vital)}
+        return {"game": self.name, "world": {key: rule for key, rule in rules.items() if rule != []}}
+
     def frame(self, state: Any) -> np.ndarray:
         """The environment's own picture of a state, bytes by row, column and colour."""
         raise InputError(f"{self.name} has no picture")
 
 
-def complain(space: Product, goals: Sequence[str], names: Sequence[str]) -> None:
+def complain(space: Product, goals: Sequence[str], places: Sequence[str], vital: Sequence[str]) -> None:
     """Says what is wrong with goals, or with names of attributes."""
     for goal in goals:
         parse_goal(space, goal)
-    for name in names:
+    for name in (*places, *vital):
         if name not in space.names:
             raise InputError(f"{name!r} is no attribute; there are {', '.join(space.names)}")
+    for name in vital:
+        block = space.blocks[space.names.index(name)]
+        if not isinstance(block.of if isinstance(block, Exogenous) else block, Natural | Real):
+            raise InputError(f"what is vital must be a count or a quantity, {name} is in {block.symbol}")
 
 
 def success_by_goal(
@@ -90,5 +99,6 @@ def success_by_goal(
     for text in world.goals:
         goal = parse_goal(world.space, text)
         asked = np.all((low == goal.low) & (high == goal.high), axis=1)
-        each[text] = round(float(success[asked].mean()), 4)
+        if asked.any():
+            each[text] = round(float(success[asked].mean()), 4)
     return each

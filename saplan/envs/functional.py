@@ -39,6 +39,8 @@ class JaxWorld(ForeignWorld[JaxState]):
     go_on: Callable[[PRNGKeyArray, JaxState, Int[Array, ""]], JaxState]
     known: Product
     names: tuple[str, ...]
+    numbers: tuple[int, ...]
+    """By which the environment knows its actions, if not from 0 on."""
     sees: jax.ShapeDtypeStruct
     named: str
     goals: tuple[str, ...]
@@ -76,7 +78,7 @@ class JaxWorld(ForeignWorld[JaxState]):
 
     def described(self) -> dict[str, Any]:
         world = {"space": space_to_json(self.space), "actions": len(self.actions), "sees": list(self.sees.shape)}
-        return {"game": self.name, "world": world}
+        return self.as_described({**world, "numbers": list(self.numbers)})
 
 
 def jax_world(
@@ -98,15 +100,16 @@ def jax_world(
     `env.reset_env(key, params)` and `env.step_env(key, state, action, params)` are used where they are, since they do
     not begin anew by themselves; else `reset` and `step`. `observe` makes numbers of order one of (observation, state);
     an array of three axes is seen as a picture. `actions` are so many, or names, or names with the numbers by which the
-    environment knows them. `endless` says that it can go on after its own task is done. `places` names the attributes
+    environment knows them. `endless` says that it can go on after its own task is done; else its end is
+    taken for a death, and its own limit of time had better be long. `places` names the attributes
     by which the agent knows a place again; it needs them where what it sees is never twice the same. `vital` names
     those that it lives by, such as health. `draw` makes a picture of a state of the environment for people, in values
     from 0 to 255.
     """
-    complain(space, goals, (*places, *vital))
+    complain(space, goals, places, vital)
     reset, step = (getattr(env, f"{word}_env", None) or getattr(env, word) for word in ("reset", "step"))
     names = tuple(f"action {k}" for k in range(actions)) if isinstance(actions, int) else tuple(actions)
-    numbers = jnp.array(list(actions.values()) if isinstance(actions, Mapping) else range(len(names)))
+    numbers = tuple(actions.values()) if isinstance(actions, Mapping) else ()
 
     def perceive(observation: Array, state: Any, over: Array) -> JaxState:
         seen = observation if observe is None else observe(observation, state)
@@ -121,7 +124,9 @@ def jax_world(
         return perceive(observation, state, jnp.asarray(False))
 
     def go_on(key: PRNGKeyArray, state: JaxState, action: Int[Array, ""]) -> JaxState:
-        observation, following, _, done, _ = step(key, state.env, numbers[action], params)
+        observation, following, _, done, _ = step(
+            key, state.env, jnp.array(numbers)[action] if numbers else action, params
+        )
         after = perceive(observation, following, jnp.asarray(done) & (not endless))
         return jax.tree.map(lambda new, old: jnp.where(state.over, old, new), after, state)
 
@@ -131,5 +136,15 @@ def jax_world(
     if not bool(space.contains(rho)):
         raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
     return JaxWorld(
-        begin, go_on, space, names, sees, name or type(env).__name__, tuple(goals), tuple(places), tuple(vital), draw
+        begin,
+        go_on,
+        space,
+        names,
+        numbers,
+        sees,
+        name or type(env).__name__,
+        tuple(goals),
+        tuple(places),
+        tuple(vital),
+        draw,
     )

@@ -45,6 +45,12 @@ class HostState(eqx.Module):
     seen: Seen
     rho: Float[Array, "K"]
     over: Bool[Array, ""]
+    lost: Bool[Array, ""]
+    """Over by the rules, not because time is up."""
+
+
+Moment = tuple[np.ndarray, np.ndarray, bool, bool]
+"""What is seen, ρ, and whether it is over, and whether by the rules."""
 
 
 @dataclass
@@ -53,7 +59,7 @@ class Episode:
 
     env: gymnasium.Env[Any, Any]
     actions: list[int] = field(default_factory=list)
-    last: tuple[np.ndarray, np.ndarray, bool] | None = None
+    last: Moment | None = None
 
 
 class Host:
@@ -72,7 +78,7 @@ class Host:
             raise InputError(f"actions must be discrete, these are {env.action_space}")
         self.actions, self.first = int(env.action_space.n), int(env.action_space.start)
         self.reader: Reader = reader_of(env.observation_space)
-        _, rho, _ = self._perceive(env, *env.reset(seed=0), False)
+        _, rho, *_ = self._perceive(env, *env.reset(seed=0))
         if not bool(space.contains(jnp.asarray(rho))):
             raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
 
@@ -87,10 +93,11 @@ class Host:
         each = zip(_listed(tickets), _listed(clocks), _listed(actions), strict=True)
         return self._batch(tickets.shape, [self._advance(*one) for one in each])
 
-    def _batch(self, shape: tuple[int, ...], rows: list[tuple[np.ndarray, np.ndarray, bool]]) -> tuple[np.ndarray, ...]:
-        seen, rho, over = zip(*rows, strict=True)
+    def _batch(self, shape: tuple[int, ...], rows: list[Moment]) -> tuple[np.ndarray, ...]:
+        seen, rho, *ends = zip(*rows, strict=True)
         sights, numbers = np.array(seen, self.reader.dtype), np.array(rho, np.float32)
-        return sights.reshape(*shape, -1), numbers.reshape(*shape, -1), np.array(over).reshape(shape)
+        over, lost = (np.array(each).reshape(shape) for each in ends)
+        return sights.reshape(*shape, -1), numbers.reshape(*shape, -1), over, lost
 
     def _begin(self, ticket: int) -> Episode:
         """An episode at its start, in place of whatever went by this ticket."""
@@ -100,7 +107,7 @@ class Host:
         while len(self.live) > self.room:
             self.idle.append(self.live.popitem(last=False)[1].env)
         observation, info = env.reset(seed=ticket)
-        episode.last = self._perceive(env, observation, info, False)
+        episode.last = self._perceive(env, observation, info)
         return episode
 
     def picture(self, ticket: int, clock: int) -> np.ndarray:
@@ -110,7 +117,7 @@ class Host:
             raise InputError("the environment draws no pictures: make it with render_mode='rgb_array'")
         return picture
 
-    def _advance(self, ticket: int, clock: int, action: int) -> tuple[np.ndarray, np.ndarray, bool]:
+    def _advance(self, ticket: int, clock: int, action: int) -> Moment:
         episode = self._at(ticket, clock)
         self._play(episode, action)
         return self._look(episode)
@@ -131,19 +138,23 @@ class Host:
         assert episode.last is not None
         if not episode.last[2]:
             observation, _, terminated, truncated, info = episode.env.step(self.first + action)
-            episode.last = self._perceive(
-                episode.env, observation, info, (terminated or truncated) and not self.endless
-            )
+            ends = () if self.endless else (terminated or truncated, terminated)
+            episode.last = self._perceive(episode.env, observation, info, *ends)
 
     def _perceive(
-        self, env: gymnasium.Env[Any, Any], observation: Any, info: dict[str, Any], over: bool
-    ) -> tuple[np.ndarray, np.ndarray, bool]:
+        self,
+        env: gymnasium.Env[Any, Any],
+        observation: Any,
+        info: dict[str, Any],
+        over: bool = False,
+        lost: bool = False,
+    ) -> Moment:
         rho = np.asarray(self.attributes(observation, info, env.unwrapped), np.float32)
         if rho.shape != (self.space.size,):
             raise InputError(f"attributes must be {self.space.size} numbers, got an array of shape {rho.shape}")
-        return self.reader.read(observation), rho, over
+        return self.reader.read(observation), rho, over, lost
 
-    def _look(self, episode: Episode) -> tuple[np.ndarray, np.ndarray, bool]:
+    def _look(self, episode: Episode) -> Moment:
         assert episode.last is not None
         return episode.last
 
@@ -191,6 +202,7 @@ class HostWorld(ForeignWorld[HostState]):
             jax.ShapeDtypeStruct((self.slots,), self.host.reader.dtype),
             jax.ShapeDtypeStruct((self.space.size,), jnp.float32),
             jax.ShapeDtypeStruct((), jnp.bool_),
+            jax.ShapeDtypeStruct((), jnp.bool_),
         )
 
     def reset(self, key: PRNGKeyArray) -> HostState:
@@ -203,10 +215,13 @@ class HostWorld(ForeignWorld[HostState]):
         seen = jax.pure_callback(self.workers.step, self._shapes(), *asked, vmap_method="broadcast_all")
         return HostState(state.ticket, state.clock + 1, *seen)
 
+    def lost(self, state: HostState) -> Bool[Array, ""]:
+        return state.lost
+
     def described(self) -> dict[str, Any]:
         world = {"space": space_to_json(self.space), "actions": self.host.actions, "slots": self.slots,
-                 "vocabulary": self.vocabulary}  # fmt: skip
-        return {"game": self.name, "world": {**world, **({"picture": list(self.picture)} if self.picture else {})}}
+                 "vocabulary": self.vocabulary, "picture": list(self.picture or ())}  # fmt: skip
+        return self.as_described(world)
 
     def frame(self, state: HostState) -> np.ndarray:
         """The environment's own picture of a state that was played here, not in a pool."""
@@ -233,7 +248,7 @@ def gym_world(
     that it lives by, such as health.
     """
     maker = functools.partial(gymnasium.make, make) if isinstance(make, str) else make
-    complain(space, goals, (*places, *vital))
+    complain(space, goals, places, vital)
     host = Host(maker, attributes, space, endless)
     workers = Pool(functools.partial(Host, maker, attributes, space, endless), processes) if processes else host
     called = name or (make if isinstance(make, str) else str(getattr(make, "__name__", "world")))

@@ -66,16 +66,16 @@ def play_at_random(world: Game[Any], steps: int, lanes: int, seed: int, show: Sh
     state = jax.jit(jax.vmap(world.reset))(jax.random.split(reset_key, lanes))
     action = jax.random.randint(act_key, (steps, lanes), 0, len(world.actions))
     trials = set(np.geomspace(1, steps - 1, TRIALS).astype(int).tolist())
-    rows: list[tuple[Array, Array, Array]] = [_seen(world, state)]
+    rows: list[tuple[Array, ...]] = [_seen(world, state)[::2]]
     caused = []
     for t, key in enumerate(jax.random.split(step_key, steps)):
         if t % max(1, steps // 5) == 0:
             show(f"playing at random: {t} of {steps} steps in {lanes} lanes")
         following, stays = _one(world, key, state, action[t], t in trials)
-        rows.append(_seen(world, following))
+        rows.append(_seen(world, following)[::2])
         caused.append(stays)
         state = following
-    rho, over = (np.stack([np.asarray(row[k]) for row in rows]) for k in (0, 2))
+    rho, over = (np.stack([np.asarray(row[k]) for row in rows]) for k in (0, 1))
     return Played(rho, over, np.stack([np.asarray(row) for row in caused]))
 
 

@@ -91,7 +91,7 @@ class Game(abc.ABC, Generic[State]):
         """Whether no change of ρ is possible any more."""
 
     def lost(self, state: State) -> Bool[Array, ""]:
-        """Whether a task can be given up because the agent has died."""
+        """Whether nothing can be done any more, as after a death: a task is given up then."""
         return jnp.zeros((), bool)
 
     @abc.abstractmethod

@@ -50,6 +50,16 @@ class View(Game[Any]):
     def shelf(self, state: Any) -> Float[Array, "rows cells"]:
         return self.game.shelf(state)
 
+    def place(self, state: Any) -> Seen:
+        return self.game.place(state)
+
+    @property
+    def vital(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.game.vital
+
+    def lost(self, state: Any) -> Bool[Array, ""]:
+        return self.game.lost(state)
+
     def over(self, state: Any) -> Bool[Array, ""]:
         return self.game.over(state)
 

@@ -59,11 +59,11 @@ class Steps(eqx.Module):
     """Steps the attempt has taken, this one included."""
     game_over: Bool[Array, "..."]
     """A new map follows."""
-    over: Bool[Array, "..."]
-    """The world itself has ended: nothing can be done any more."""
+    lost: Bool[Array, "..."]
+    """Nothing can be done any more, as after a death."""
 
 
-Act = Callable[[PRNGKeyArray, Shaped[Array, "lanes slots"], Shaped[Array, "lanes marks"], Lanes], Int[Array, "lanes"]]
+Act = Callable[[PRNGKeyArray, Shaped[Array, "lanes slots"], Shaped[Array, "lanes signs"], Lanes], Int[Array, "lanes"]]
 """(key, what every lane sees, by what it knows its place again, lanes) → an action per lane."""
 Propose = Callable[[PRNGKeyArray, Float[Array, "lanes K"]], Float[Array, "lanes W"]]
 """(key, ρ) → what every lane would try next, were it to execute."""
@@ -147,11 +147,10 @@ def advance(
     ended = verdict.ends | (lanes.clock + 1 >= settings.attempt_steps)
     failure = ended & jnp.where(lanes.explores, ~changed, ~success)
     resigned = failure & (lanes.explores | (jax.random.uniform(restart_key, (settings.lanes,)) < settings.restart))
-    over = jax.vmap(game.over)(state)
-    game_over = resigned | verdict.closes | (lanes.age + 1 >= settings.game_steps) | over
+    game_over = resigned | verdict.closes | (lanes.age + 1 >= settings.game_steps) | jax.vmap(game.over)(state)
     steps = Steps(
         sight, lanes.rho, lanes.explores, lanes.wish, action, delta, after, changed, success, failure,
-        lanes.clock + 1, game_over, over,
+        lanes.clock + 1, game_over, jax.vmap(game.lost)(state),
     )  # fmt: skip
 
     state = select(game_over, fresh, state)
@@ -206,4 +205,4 @@ def roll_out(
 
 def usable(steps: Steps) -> Bool[Array, "..."]:
     """Steps whose outcome is known: a game that was cut off says nothing of what would have come, a death does."""
-    return steps.changed | ~steps.game_over | steps.over
+    return steps.changed | ~steps.game_over | steps.lost

@@ -57,11 +57,11 @@ class Rollout(eqx.Module):
     def execution(
         self, wish: Float[Array, "*step W"], hit: Bool[Array, "time lanes"], stops: Bool[Array, "time lanes"]
     ) -> TimeLanes:
-        """Targets of Q(s, a, wish), where a hit is worth one and nothing follows a stop or the end of the world."""
+        """Targets of Q(s, a, wish), where a hit is worth one and nothing follows a stop or a death."""
         logits = self.policy.execution(self.following, wish)
         value = jax.nn.sigmoid(jnp.max(logits, axis=-1))
         trace = self._trace(logits, self.settings.temperature)
-        goes_on = ~(stops | self.steps.over) * self.unharmed
+        goes_on = ~(stops | self.steps.lost) * self.unharmed
         return lambda_returns(hit * self.unharmed, self.settings.discount * goes_on, value, trace)
 
     def exploration(self, reward: TimeLanes) -> TimeLanes:
@@ -94,7 +94,8 @@ def unharmed(game: Game[Any], settings: Settings, steps: Steps) -> TimeLanes:
     if not game.vital or not settings.harm:
         return jnp.ones(steps.action.shape)
     vital = jnp.array([game.space.names.index(name) for name in game.vital])
-    left = steps.after[..., vital] / jnp.maximum(steps.rho[..., vital], 1e-6)
+    before, after = steps.rho[..., vital], steps.after[..., vital]
+    left = jnp.where(before > 0, after / jnp.maximum(before, 1e-6), 1.0)
     return jnp.prod(jnp.clip(left, 0.0, 1.0), axis=-1) ** settings.harm
 
 

@@ -71,7 +71,7 @@ def execution_logits(head: Head, coding: Coding, trunk: Features, wish: Wish) ->
 def execution_preference(
     policy: Policy,
     settings: Settings,
-    place: Shaped[Array, "n marks"],
+    place: Shaped[Array, "n signs"],
     trunk: Features,
     wish: Float[Array, "n W"],
     label: Int[Array, "n"] | int,
@@ -88,7 +88,7 @@ def sample_actions(
     settings: Settings,
     key: PRNGKeyArray,
     sight: Shaped[Array, "n slots"],
-    place: Shaped[Array, "n marks"],
+    place: Shaped[Array, "n signs"],
     lanes: Lanes,
 ) -> Int[Array, "n"]:
     """An action per lane, by whichever policy plays there."""

@@ -20,7 +20,7 @@ def empty_trail(lanes: int, length: int) -> Trail:
 
 
 def marks(
-    place: Shaped[Array, "lanes marks"], wish: Int[Array, "lanes"] | int, action: Int[Array, "..."]
+    place: Shaped[Array, "lanes signs"], wish: Int[Array, "lanes"] | int, action: Int[Array, "..."]
 ) -> UInt32[Array, "..."]:
     """Fingerprints of (place, wish, action), never 0; the place's axis is broadcast against that of the actions."""
     slots = jnp.arange(1, place.shape[-1] + 1, dtype=jnp.uint32)
@@ -37,7 +37,7 @@ def _mix(x: UInt32[Array, "..."]) -> UInt32[Array, "..."]:
 
 
 def repeats(
-    trail: Trail, place: Shaped[Array, "lanes marks"], wish: Int[Array, "lanes"] | int, actions: int
+    trail: Trail, place: Shaped[Array, "lanes signs"], wish: Int[Array, "lanes"] | int, actions: int
 ) -> Int[Array, "lanes actions"]:
     """How often every action was already taken from this place."""
     ahead = marks(place, wish, jnp.arange(actions)[None])
@@ -45,7 +45,7 @@ def repeats(
 
 
 def extend(
-    trail: Trail, place: Shaped[Array, "lanes marks"], wish: Int[Array, "lanes"] | int, action: Int[Array, "lanes"]
+    trail: Trail, place: Shaped[Array, "lanes signs"], wish: Int[Array, "lanes"] | int, action: Int[Array, "lanes"]
 ) -> Trail:
     """The trail one step on; the oldest mark is forgotten."""
     return jnp.concatenate([trail[:, 1:], marks(place, wish, action)[:, None]], axis=1)

@@ -164,12 +164,14 @@ class Walker(abc.ABC):
         act_key, step_key = jax.random.split(key)
         action = self.act(act_key)
         self.state, *seen = advance(self.game, self.seen, step_key, self.state, action, jnp.asarray(self.delta))
-        true, after, hit, self.lost = (np.asarray(x) for x in seen)
+        true, after, hit, lost = (np.asarray(x) for x in seen)
         self.clock += 1
         self.moved = np.any((after != self.rho) & ~self.game.space.exogenous, axis=1)
         self.undecided = self.moved.copy()
-        for k in np.flatnonzero(self.moved & ~self.done):
+        dies = lost & ~self.lost & ~self.moved
+        for k in np.flatnonzero((self.moved | dies) & ~self.done):
             self.ended(int(k), bool(hit[k]))
+        self.lost = lost
         self.clock[self.moved] = 0
         self.rho = after
         return self._reached(true)
@@ -285,10 +287,10 @@ class PlanWalker(PolicyWalker):
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
         """Chooses the next transition of these tasks, searching anew only where a route does not know ρ."""
-        lost = [k for k in tasks if (route := self.routes[k]) is None or not route.knows(self.rho[k])]
-        alike = [k for k in lost if not self.raised[k]]
+        unrouted = [k for k in tasks if (route := self.routes[k]) is None or not route.knows(self.rho[k])]
+        alike = [k for k in unrouted if not self.raised[k]]
         groups = [alike[start : start + GROUP] for start in range(0, len(alike), GROUP)]
-        for group in [*groups, *([k] for k in lost if self.raised[k])]:
+        for group in [*groups, *([k] for k in unrouted if self.raised[k])]:
             goals = Goal(self.low[group], self.high[group])
             found = self.agent.routes(self.rho[group], goals, self.planning, self.raised[group[0]])
             for k, route in zip(group, found, strict=True):

@@ -78,6 +78,8 @@ def test_places_are_known_again_by_attributes() -> None:
     assert at_lamp.place(before).tolist() == at_lamp.place(after).tolist() == [0.0]
     with pytest.raises(InputError, match="'wall' is no attribute"):
         jax_world(Timed(), *arguments, params=3, places=["wall"])
+    with pytest.raises(InputError, match="must be a count or a quantity"):
+        jax_world(Timed(), *arguments, params=3, vital=["hour"])
 
 
 class Mortal(Walk):
@@ -99,7 +101,8 @@ def test_the_dead_are_given_up() -> None:
     before = np.asarray(states.env["place"]) < 2
     assert before.any()
     assert walker.lost[before].all(), "it was taught where there is no pit"
-    assert (walker.lost ^ walker.done).all()
+    assert (walker.lost | walker.done).all()
+    assert {a.task for a in walker.walked.attempts} >= set(np.flatnonzero(before).tolist()), "a death ends an attempt"
     assert len(moves) < 200
     assert set(walker.walked.steps[walker.lost].tolist()) == {200}
 

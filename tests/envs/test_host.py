@@ -49,6 +49,18 @@ def world_of(**more: Any) -> HostWorld:
     return gym_world(Counter, Product.of(count=Integer(), lucky=Natural()), counted, ["count=3"], **more)
 
 
+def test_time_that_is_up_is_no_death() -> None:
+    space, up = Product.of(count=Integer(), lucky=Natural()), jnp.int32(0)
+    timed = gym_world(lambda: gymnasium.wrappers.TimeLimit(Counter(), 1), space, counted, ["count=3"])
+    state = timed.step(jax.random.key(0), timed.reset(jax.random.key(0)), up)
+    assert (bool(timed.over(state)), bool(timed.lost(state))) == (True, False)
+    world = world_of()
+    state = world.reset(jax.random.key(0))
+    for _ in range(5):
+        state = world.step(jax.random.key(0), state, up)
+    assert (bool(world.over(state)), bool(world.lost(state))) == (True, True)
+
+
 def test_a_state_can_be_gone_on_from_however_often() -> None:
     world = world_of()
     step = jax.jit(jax.vmap(world.step, in_axes=(None, 0, 0)))

@@ -46,6 +46,23 @@ def test_the_view_turns_with_the_agent() -> None:
     assert ahead is None or mini_grid.kind_of(ahead) in kinds
 
 
+@pytest.mark.parametrize(("action", "fate"), [(PICK, "held"), (TOGGLE, "gone")])
+def test_what_becomes_of_the_box(action: int, fate: str) -> None:
+    task = mini_grid.TASKS[0]
+    env = task.make()
+    env.reset(seed=3)
+    inner: Any = env.unwrapped
+    where = next(k for k, thing in enumerate(inner.grid.grid) if thing is not None and thing.type == "box")
+    column, row = where % inner.width, where // inner.width
+    free = [(dx, dy) for dx, dy in ((1, 0), (0, 1), (-1, 0), (0, -1)) if inner.grid.get(column - dx, row - dy) is None]
+    dx, dy = free[0]
+    inner.agent_pos, inner.agent_dir = (column - dx, row - dy), [(1, 0), (0, 1), (-1, 0), (0, -1)].index((dx, dy))
+    box = task.space.names.index("box")
+    for expected in ("there", fate):
+        assert mini_grid.BOX.labels[int(task.attributes(None, {}, inner)[box])] == expected
+        env.step(action)
+
+
 def test_a_short_training_learns_to_take_the_key() -> None:
     task = mini_grid.TASKS[0]
     world: HostWorld = gym_world(task.make, task.space, task.attributes, ("key=1",), endless=True, name=task.env)

@@ -56,7 +56,7 @@ def steps_of(space: Product, slots: int = 2, **given: Any) -> Steps:
             "success": False,
             "failure": False,
             "game_over": False,
-            "over": False,
+            "lost": False,
         }.items()
     }
     return Steps(

@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from saplan.model.attempt import Lanes, Steps
 from saplan.model.coding import Algebraic
-from saplan.model.execution import Lessons, lessons, policy_loss, unharmed
+from saplan.model.execution import Lessons, lessons, policy_loss, review, unharmed
 from saplan.model.policy import Policy
 from saplan.model.settings import Settings
 from saplan.model.trail import empty_trail
@@ -57,13 +57,16 @@ STEPS = steps_of(
 REWARD = jnp.array([[0.0, 0.0], [0.0, 0.0], [2.0, 0.0]])
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def teach(settings: Settings, steps: Steps, reward: Array) -> Lessons:
+def lanes_after() -> Lanes:
     states = stacked(standing(0, 1, 1), standing(2, 1, 0))
     zero = jnp.zeros(2, jnp.int32)
     rho = jax.vmap(GAME.attributes)(states)
-    lanes = Lanes(states, rho, jnp.ones(2, bool), jnp.zeros((2, 2)), zero, zero, zero, empty_trail(2, 4))
-    return lessons(GAME, settings, indifferent(), MEMORY, steps, lanes, reward)
+    return Lanes(states, rho, jnp.ones(2, bool), jnp.zeros((2, 2)), zero, zero, zero, empty_trail(2, 4))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def teach(settings: Settings, steps: Steps, reward: Array) -> Lessons:
+    return lessons(GAME, settings, indifferent(), MEMORY, steps, lanes_after(), reward)
 
 
 def taught(steps: Steps = STEPS, reward: Array = REWARD, **numbers: bool) -> Lessons:
@@ -99,7 +102,7 @@ def test_nothing_is_known_beyond_a_game_cut_off() -> None:
 
 def test_after_death_nothing_is_worth_anything() -> None:
     """The second lane's game does not run out of time at its second step: the world ends."""
-    dead = eqx.tree_at(lambda s: s.over, STEPS, STEPS.game_over)
+    dead = eqx.tree_at(lambda s: s.lost, STEPS, STEPS.game_over)
     lesson = taught(dead)
     assert lesson.execution_weight[1, 1, TOGGLE_ENTRY]
     assert lesson.exploration_weight[1, 1]
@@ -114,6 +117,11 @@ def test_what_costs_something_vital_is_worth_less() -> None:
     steps = steps_of(GAME.space, delta=[[STAY, STAY], [DOWN, STAY], [COUNT_UP, STAY]], rho=rho)
     share = unharmed(Mortal(), replace(RULES, harm=2.0), steps)
     np.testing.assert_allclose(share[:, 0], [1.0, (2 / 3) ** 2, 1.0], rtol=1e-6)
+    assert share[:, 1].tolist() == [1.0, 1.0, 1.0], "who has nothing loses nothing"
+    harmed, whole = (review(game, RULES, indifferent(), steps, lanes_after()) for game in (Mortal(), GAME))
+    made = steps.changed & (jnp.arange(3)[:, None] == 1)
+    for part in (lambda r: r.execution(jnp.array(DOWN), made, steps.changed), lambda r: r.exploration(made * 2.0)):
+        np.testing.assert_allclose(part(harmed)[1, 0], (2 / 3) ** RULES.harm * part(whole)[1, 0], rtol=1e-5)
     assert unharmed(GAME, RULES, steps).tolist() == np.ones((3, 2)).tolist(), "nothing is vital in the corridor"
 
 

@@ -1,15 +1,16 @@
-"""The trail: repetitions are counted, other sights are not, and who walks in circles gets out."""
+"""The trail: repetitions are counted, other places are not, and who walks in circles gets out."""
 
 from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from saplan.model.trail import empty_trail, extend, marks, repeats
 from saplan.model.walk import choose_actions
 
-from .probe import GAME, LEFT, PRESS, RIGHT, TOGGLE, stacked, standing, trained
+from .probe import GAME, LEFT, PRESS, RIGHT, TOGGLE, Corridor, CorridorState, stacked, standing, trained
 
 HERE, THERE = jnp.array([[1, 2, 3]], jnp.int16), jnp.array([[3, 2, 1]], jnp.int16)
 
@@ -19,7 +20,7 @@ def test_what_was_done_here_is_counted_here_alone() -> None:
     for action in (2, 2, 0):
         trail = extend(trail, HERE, 5, jnp.array([action]))
     assert repeats(trail, HERE, 5, 4).tolist() == [[1, 0, 2, 0]]
-    assert repeats(trail, THERE, 5, 4).tolist() == [[0, 0, 0, 0]], "the same words in other slots are another sight"
+    assert repeats(trail, THERE, 5, 4).tolist() == [[0, 0, 0, 0]], "the same words in other slots are another place"
     assert repeats(trail, HERE, 6, 4).tolist() == [[0, 0, 0, 0]], "another wish is another matter"
 
 
@@ -38,7 +39,7 @@ def test_fingerprints_do_not_collide_in_practice() -> None:
 
 
 def test_a_circle_is_left() -> None:
-    # The state stands still: three times the same sight. A sharp policy would do the same thing three times.
+    # The state stands still: three times the same place. A sharp policy would do the same thing three times.
     agent = trained()
     settings = replace(agent.settings, repeat_cost=100.0)
     state, wish, label, trail = stacked(standing(2, 1, 1)), jnp.array([TOGGLE]), jnp.zeros(1, int), empty_trail(1, 8)
@@ -47,3 +48,24 @@ def test_a_circle_is_left() -> None:
         action, trail = choose_actions(agent.policy, GAME, settings, key, state, wish, label, trail)
         taken.add(int(action[0]))
     assert taken == {LEFT, RIGHT, PRESS}
+
+
+class Lit(Corridor):
+    """The corridor of somebody who knows the place by the lamp."""
+
+    def place(self, state: CorridorState) -> Array:
+        return state.lamp[None]
+
+
+def test_a_place_is_what_the_game_says() -> None:
+    """Two places that look different, with the lamp on in both: what was done at one was done at the other."""
+    agent = trained()
+    settings = replace(agent.settings, repeat_cost=100.0)
+    wish, label = jnp.array([TOGGLE]), jnp.zeros(1, int)
+    for game, actions in ((Lit(), 2), (GAME, 1)):
+        trail, taken = empty_trail(1, 8), set()
+        for position in (1, 2):
+            state = stacked(standing(position, 1, 1))
+            action, trail = choose_actions(agent.policy, game, settings, jax.random.key(0), state, wish, label, trail)
+            taken.add(int(action[0]))
+        assert len(taken) == actions, "to the lamp it is to the right from both"
