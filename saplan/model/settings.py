@@ -49,7 +49,7 @@ class Settings:
     """What an action loses, in logits, for every time this attempt has taken it at the same place (paper: 0)."""
     harm: float = 3.0
     """The share of a game's vital attributes that an action leaves, to this power, is what its consequences are worth:
-    a change is made for the sake of those that follow, and the dead make none (paper: 0)."""
+    a change is made for the sake of those that follow, and the dead make none. Nothing is vital in the paper's games."""
     explore_discount: float = 0.9
     """Discount per step of the exploration policy."""
     explore_temperature: float = 0.05
@@ -143,6 +143,6 @@ def settings_for(game: Game[Any], faithful: bool = False) -> Settings:
         settings = replace(settings, rare=MISREADINGS)
     if faithful:
         settings = replace(
-            settings, relabel=False, handover=False, joint=False, restart=1.0, doubt=0.0, repeat_cost=0.0, harm=0.0
+            settings, relabel=False, handover=False, joint=False, restart=1.0, doubt=0.0, repeat_cost=0.0
         )
     return settings
