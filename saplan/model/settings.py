@@ -49,7 +49,7 @@ class Settings:
     """What an action loses, in logits, for every time this attempt has taken it at the same place (paper: 0)."""
     harm: float = 3.0
     """The share of a game's vital attributes that an action leaves, to this power, is what its consequences are worth:
-    a change is made for the sake of those that follow, and the dead make none. Nothing is vital in the paper's games."""
+    a change is made for the sake of those that follow, and the dead make none. In the paper nothing is vital."""
     explore_discount: float = 0.9
     """Discount per step of the exploration policy."""
     explore_temperature: float = 0.05
