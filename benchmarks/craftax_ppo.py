@@ -125,6 +125,8 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=500)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    if options.looks < 1:
+        parser.error("--looks must be 1 or more: it is what is written")
     world, rows = craftax(), []
     rules = PpoRules(lanes=options.lanes, steps=64, minibatches=8, units=512, rate=3e-4, scale=1.0)
     updates = options.steps // (rules.lanes * rules.steps)

@@ -99,6 +99,13 @@ class Corridor(Game[CorridorState]):
         return Scene(1, self.length, frozenset(), (0, int(state.place)), (), (("count", "red", str(int(state.count))),))
 
 
+class Lit(Corridor):
+    """The corridor of somebody who knows the place by the lamp."""
+
+    def place(self, state: CorridorState) -> Int16[Array, "1"]:
+        return state.lamp[None]
+
+
 def standing(place: int, count: int, lamp: int) -> CorridorState:
     """One state, for one lane."""
     return CorridorState(*(jnp.array(x, jnp.int16) for x in (place, count, lamp)))

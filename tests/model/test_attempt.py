@@ -18,8 +18,9 @@ from saplan.model.attempt import (
     roll_out,
     usable,
 )
+from saplan.model.trail import marks
 
-from .probe import COUNT_UP, GAME, LEFT, PRESS, SMALL, TOGGLE, Corridor, stacked, standing
+from .probe import COUNT_UP, GAME, LEFT, PRESS, SMALL, TOGGLE, Corridor, Lit, stacked, standing
 
 RULES = replace(SMALL, lanes=2, attempt_steps=5, game_steps=20, restart=1.0, handover=True)
 NEXT_WISH = (0.0, 1.0)
@@ -169,6 +170,12 @@ def test_a_new_game_draws_a_new_handover() -> None:
     assert 8.5 < float(drawn.mean()) < 10.5
     lanes, _ = once(IN_BETWEEN, LEFT, clock=4, age=19, handover=1000)
     assert int(lanes.handover) < 20
+
+
+def test_the_trail_is_of_places() -> None:
+    for game, place in ((GAME, GAME.observe(IN_BETWEEN)), (Lit(), IN_BETWEEN.lamp[None])):
+        lanes, _ = once(IN_BETWEEN, LEFT, game=game)
+        assert int(lanes.trail[-1]) == int(marks(place[None], 0, jnp.array([LEFT]))[0])
 
 
 @pytest.mark.parametrize(("interleave", "explores"), [(0.0, 1.0), (1.0, 0.0), (0.25, 0.75)])

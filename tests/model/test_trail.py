@@ -5,12 +5,11 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from saplan.model.trail import empty_trail, extend, marks, repeats
 from saplan.model.walk import choose_actions
 
-from .probe import GAME, LEFT, PRESS, RIGHT, TOGGLE, Corridor, CorridorState, stacked, standing, trained
+from .probe import GAME, LEFT, PRESS, RIGHT, TOGGLE, Lit, stacked, standing, trained
 
 HERE, THERE = jnp.array([[1, 2, 3]], jnp.int16), jnp.array([[3, 2, 1]], jnp.int16)
 
@@ -48,13 +47,6 @@ def test_a_circle_is_left() -> None:
         action, trail = choose_actions(agent.policy, GAME, settings, key, state, wish, label, trail)
         taken.add(int(action[0]))
     assert taken == {LEFT, RIGHT, PRESS}
-
-
-class Lit(Corridor):
-    """The corridor of somebody who knows the place by the lamp."""
-
-    def place(self, state: CorridorState) -> Array:
-        return state.lamp[None]
 
 
 def test_a_place_is_what_the_game_says() -> None:
