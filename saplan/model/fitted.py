@@ -89,8 +89,15 @@ class Fitted(View):
     def observe(self, state: Perceived) -> Words:
         return self.game.observe(state.state)
 
+    def place(self, state: Perceived) -> Words:
+        # Not the game's own place, which may tell attributes that are to be read off what is seen.
+        return self.observe(state)
+
     def shelf(self, state: Perceived) -> Float[Array, "rows cells"]:
         return self.game.shelf(state.state)
+
+    def lost(self, state: Perceived) -> Bool[Array, ""]:
+        return self.game.lost(state.state)
 
     def over(self, state: Perceived) -> Bool[Array, ""]:
         return self.game.over(state.state)
