@@ -144,8 +144,8 @@ def main() -> None:
             if k not in looks:
                 continue
             steps, success = k * rules.lanes * rules.steps, success_of(training.params).tolist()
-            rows += [{"goal": text, "seed": seed, "steps": steps, "tasks": options.tasks, "success": round(share, 4)}
-                     for seed, share in enumerate(success)]  # fmt: skip
+            rows += [{"goal": text, "seed": seed, "steps": steps, "tasks": options.tasks, "success": round(reached, 4)}
+                     for seed, reached in enumerate(success)]  # fmt: skip
             print(f"{text}: {steps} steps: reached in {[round(x, 3) for x in success]} of worlds, by seed", flush=True)
             if options.json:
                 versions = {"python": platform.python_version(), "jax": jax.__version__}

@@ -100,11 +100,10 @@ def jax_world(
     `env.reset_env(key, params)` and `env.step_env(key, state, action, params)` are used where they are, since they do
     not begin anew by themselves; else `reset` and `step`. `observe` makes numbers of order one of (observation, state);
     an array of three axes is seen as a picture. `actions` are so many, or names, or names with the numbers by which the
-    environment knows them. `endless` says that it can go on after its own task is done; else its end is
-    taken for a death, and its own limit of time had better be long. `places` names the attributes
-    by which the agent knows a place again; it needs them where what it sees is never twice the same. `vital` names
-    those that it lives by, such as health. `draw` makes a picture of a state of the environment for people, in values
-    from 0 to 255.
+    environment knows them. `endless` says that it can go on after its own task is done; else its end is taken for a
+    death, and its own limit of time had better be long. `places` names the attributes by which the agent knows a place
+    again; it needs them where what it sees is never twice the same. `vital` names those that it lives by, such as
+    health. `draw` makes a picture of a state of the environment for people, in values from 0 to 255.
     """
     complain(space, goals, places, vital)
     reset, step = (getattr(env, f"{word}_env", None) or getattr(env, word) for word in ("reset", "step"))
@@ -124,9 +123,8 @@ def jax_world(
         return perceive(observation, state, jnp.asarray(False))
 
     def go_on(key: PRNGKeyArray, state: JaxState, action: Int[Array, ""]) -> JaxState:
-        observation, following, _, done, _ = step(
-            key, state.env, jnp.array(numbers)[action] if numbers else action, params
-        )
+        theirs = jnp.array(numbers)[action] if numbers else action
+        observation, following, _, done, _ = step(key, state.env, theirs, params)
         after = perceive(observation, following, jnp.asarray(done) & (not endless))
         return jax.tree.map(lambda new, old: jnp.where(state.over, old, new), after, state)
 
@@ -135,16 +133,6 @@ def jax_world(
     rho = jax.jit(begin)(jax.random.key(0)).rho
     if not bool(space.contains(rho)):
         raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
-    return JaxWorld(
-        begin,
-        go_on,
-        space,
-        names,
-        numbers,
-        sees,
-        name or type(env).__name__,
-        tuple(goals),
-        tuple(places),
-        tuple(vital),
-        draw,
-    )
+    called = name or type(env).__name__
+    given = tuple(goals), tuple(places), tuple(vital)
+    return JaxWorld(begin, go_on, space, names, numbers, sees, called, *given, draw)
