@@ -13,26 +13,25 @@ import argparse
 import functools
 import itertools
 import json
-import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from saplan.experiments.evaluate import evaluate
 from saplan.experiments.fit import examine, fit_labels
 from saplan.experiments.label import draw_labels
 from saplan.experiments.tables import table
-from saplan.experiments.train import hardware, train
+from saplan.experiments.train import train
 from saplan.games import GAMES, Game, make_game
 from saplan.games.sight import Sight
 from saplan.model.geometry import GEOMETRIES, STRUCTURED
 from saplan.model.regressor import RegressorSettings
 from saplan.runs.attributes import game_labels
 from saplan.runs.config import read_json, write_json
+from saplan.runs.provenance import provenance
 
 STEPS = {"switches": 2_500_000, "exchange": 4_000_000, "mining": 5_000_000}
 """As in the table of docs/results.md that trains on the true attributes."""
@@ -151,14 +150,13 @@ def main() -> None:
         compute, pairs = success_row, options.pairs or [100_000, 10_000]
         choices = {"pairs": pairs, "seed": range(options.seeds), "game": options.games}
     rows = json.loads(options.json.read_text())["rows"] if options.json.exists() else []
-    versions = {"python": platform.python_version(), "jax": jax.__version__}
     for values in itertools.product(*choices.values()):
         wanted = dict(zip(choices, values, strict=True))
         if any(all(row[name] == value for name, value in wanted.items()) for row in rows):
             continue
         rows.append({**wanted, **compute(**wanted)})
         print({name: value for name, value in rows[-1].items() if not isinstance(value, dict)}, flush=True)
-        write_json(options.json, {"rows": rows, "hardware": hardware(), "versions": versions})
+        write_json(options.json, {"rows": rows, **provenance()})
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ number of steps.
 """
 
 import argparse
-import platform
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -21,10 +20,10 @@ import optax
 from jaxtyping import Array, PRNGKeyArray
 from peers import Params, PpoRules, Training, act_and_judge, init_params, learn, roll_out
 
-from saplan.experiments.train import hardware
 from saplan.games import Game
 from saplan.goals import Goal, parse_goal
 from saplan.runs.config import write_json
+from saplan.runs.provenance import provenance
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 from craftax_classic import BUDGET, SPACE, craftax
@@ -148,8 +147,7 @@ def main() -> None:
                      for seed, reached in enumerate(success)]  # fmt: skip
             print(f"{text}: {steps} steps: reached in {[round(x, 3) for x in success]} of worlds, by seed", flush=True)
             if options.json:
-                versions = {"python": platform.python_version(), "jax": jax.__version__}
-                write_json(options.json, {"rows": rows, "hardware": hardware(), "versions": versions})
+                write_json(options.json, {"rows": rows, **provenance("craftax")})
 
 
 if __name__ == "__main__":

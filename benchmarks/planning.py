@@ -30,7 +30,7 @@ from scipy.sparse.csgraph import dijkstra
 from saplan.algebra import Natural, Product
 from saplan.model.agent import Agent
 from saplan.model.edges import EdgeDetector
-from saplan.model.memory import Memory, empty_memory
+from saplan.model.memory import Memory, condense, empty_memory
 from saplan.model.settings import Settings
 from saplan.model.walk import Planning
 from saplan.planning import Graph, Outcome, Route, search
@@ -41,7 +41,7 @@ SIDES = {"1 k": 6, "5 k": 8, "50 k": 15, "200 k": 21}
 GOAL = "50 k"
 GOAL_SECONDS = 0.2
 """What planning in a graph of 50,000 nodes and 400,000 edges may take on two cores."""
-WHOLE = Planning(floor=0.0, max_nodes=1_000_000, max_seconds=60.0)
+WHOLE = Planning(floor=0.0, max_nodes=1_000_000)
 """Bounds that never bind: the whole graph is searched."""
 SPREAD = 10.0
 """By how much the last layer of the random detector is stretched: its prices then run from about 0.2 to 2 nats."""
@@ -100,7 +100,7 @@ def make_agent(world: Cube, key: jax.Array) -> Agent:
     detector = eqx.tree_at(lambda d: d.network.head.outputs.weight, detector, replace_fn=lambda w: SPREAD * w)
     settings = Settings(capacity=2 * DIMENSIONS)
     # Planning asks neither the policy nor the rules of the game.
-    return Agent(policy=None, detector=detector, memory=full_memory(world), game=world, settings=settings)  # type: ignore[arg-type]
+    return Agent(None, detector, *condense(full_memory(world)), world, settings)  # type: ignore[arg-type]
 
 
 def full_memory(world: Cube) -> Memory:
@@ -108,7 +108,7 @@ def full_memory(world: Cube) -> Memory:
     unit = jnp.eye(DIMENSIONS)
     delta = jnp.concatenate([unit, -unit])
     visited = jnp.ones((DIMENSIONS, world.side + 1), jnp.int32).at[:, world.side].set(0)
-    memory = empty_memory(world.space, len(delta))
+    memory = empty_memory(world.space, len(delta), 8)
     size = jnp.array(len(delta), jnp.int32)
     return eqx.tree_at(lambda m: (m.key, m.delta, m.size, m.explored), memory, (delta, delta, size, visited))
 

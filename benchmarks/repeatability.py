@@ -15,9 +15,10 @@ import jax
 import numpy as np
 
 from saplan.experiments.loop import Loop
-from saplan.experiments.train import hardware, run_config
+from saplan.experiments.train import run_config
 from saplan.runs.arrays import to_arrays
 from saplan.runs.config import write_json
+from saplan.runs.provenance import provenance
 
 CHUNKS = 16, 16, 1, 64
 """Updates per program; the first is what the others are compared with."""
@@ -46,7 +47,7 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=64)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    told: dict[str, Any] = {"rows": [], "hardware": hardware()}
+    told: dict[str, Any] = {"rows": [], **provenance()}
     told["versions"] = {"python": platform.python_version(), "jax": jax.__version__}
     for game in options.games:
         usual = trained(game, options.updates, CHUNKS[0])

@@ -10,7 +10,6 @@ imports, compilation and saving count. Afterwards the agents are tried on the te
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -19,15 +18,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jax
-
 from saplan.baselines.methods import find_method
 from saplan.experiments.evaluate import evaluate
 from saplan.experiments.show import Progress
 from saplan.experiments.tables import PAPER_STEPS
-from saplan.experiments.train import hardware, train_seeds
+from saplan.experiments.train import train_seeds
 from saplan.games import make_game
 from saplan.runs.config import write_json
+from saplan.runs.provenance import provenance
 from saplan.runs.store import load_agent
 
 
@@ -76,7 +74,9 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     began = time.time()
     again = [sys.executable, __file__, *sys.argv[1:], "--out", str(out), "--only"]
-    running = [subprocess.Popen([*again, f"{game}:{began}"]) for game in options.games]
+    # Side by side, no process may take most of the device's memory for itself.
+    env = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    running = [subprocess.Popen([*again, f"{game}:{began}"], env=env) for game in options.games]
     codes = [process.wait() for process in running]
     if any(codes):
         raise SystemExit(1)
@@ -88,9 +88,8 @@ def main() -> None:
         print(rows[-1], flush=True)
     print(f"{wall:.0f} s in all")
     about = {"lanes": options.lanes, "tasks": options.tasks, "xla_flags": os.environ.get("XLA_FLAGS", "")}
-    versions = {"python": platform.python_version(), "jax": jax.__version__}
     if options.json:
-        told = {"wall_seconds": round(wall, 1), **about, "rows": rows, "hardware": hardware(), "versions": versions}
+        told = {"wall_seconds": round(wall, 1), **about, "rows": rows, **provenance()}
         write_json(options.json, told)
 
 

@@ -18,7 +18,7 @@ import jax.monitoring
 
 from saplan.errors import StoppedError
 from saplan.experiments.show import Progress
-from saplan.experiments.train import hardware, train
+from saplan.experiments.train import train
 from saplan.runs.config import write_json
 
 COMPILED = "/jax/core/compile/backend_compile_duration"

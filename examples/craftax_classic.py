@@ -9,7 +9,6 @@ benchmarks/craftax_ppo.py.
 
 import argparse
 import functools
-import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,9 @@ from saplan.algebra import Cyclic, Exogenous, Natural, Product
 from saplan.envs.foreign import success_by_goal
 from saplan.envs.functional import JaxWorld, jax_world
 from saplan.experiments.show import Progress
-from saplan.experiments.train import hardware, train_seeds
+from saplan.experiments.train import train_seeds
 from saplan.runs.config import write_json
+from saplan.runs.provenance import provenance
 from saplan.runs.store import MANIFEST
 
 ITEMS = ("wood", "stone", "coal", "iron", "diamond", "wood_pickaxe", "stone_pickaxe", "iron_pickaxe")
@@ -133,8 +133,7 @@ def main() -> None:
         )
         print(f"seed {seed}: " + ", ".join(f"{text}: {share:.0%}" for text, share in goals.items()), flush=True)
         if options.json:
-            versions = {"python": platform.python_version(), "jax": jax.__version__}
-            write_json(options.json, {"rows": rows, "hardware": hardware(), "versions": versions})
+            write_json(options.json, {"rows": rows, **provenance("craftax")})
 
 
 if __name__ == "__main__":

@@ -8,15 +8,12 @@ many steps: PPO of Stable-Baselines3 (the extra `sb3`), which sees the same and 
 """
 
 import argparse
-import importlib.metadata
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gymnasium
-import jax
 import minigrid
 import numpy as np
 
@@ -25,9 +22,9 @@ from saplan.algebra import Categorical, Cyclic, Exogenous, Natural, Product
 from saplan.envs.foreign import success_by_goal
 from saplan.envs.host import HostWorld, gym_world
 from saplan.experiments.show import Progress
-from saplan.experiments.train import hardware
 from saplan.goals import parse_goal
 from saplan.runs.config import write_json
+from saplan.runs.provenance import provenance
 
 gymnasium.register_envs(minigrid)
 KINDS = {"wall": 1, "key": 2, "ball": 3, "box": 4}
@@ -251,9 +248,7 @@ def main() -> None:
             rows.append({"env": task.env, "method": method, "seed": seed, "steps": steps, "goals": goals})
             print(f"{task.env}, {method}, seed {seed}: {goals}", flush=True)
             if options.json:
-                versions = {"python": platform.python_version(), "jax": jax.__version__,
-                            "minigrid": importlib.metadata.version("minigrid")}  # fmt: skip
-                write_json(options.json, {"rows": rows, "hardware": hardware(), "versions": versions})
+                write_json(options.json, {"rows": rows, **provenance("minigrid")})
 
 
 if __name__ == "__main__":

@@ -9,12 +9,10 @@ and compares the learnt edges with the exact ones of the game's own table.
 import argparse
 import functools
 import itertools
-import platform
 from pathlib import Path
 from typing import Any
 
 import gymnasium
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -22,10 +20,10 @@ import saplan
 from saplan.algebra import Categorical, Natural, Product
 from saplan.envs.host import HostWorld, gym_world
 from saplan.experiments.show import Progress
-from saplan.experiments.train import hardware
 from saplan.model.agent import Agent, edge_outlook
 from saplan.model.walk import IMPROVED
 from saplan.runs.config import write_json
+from saplan.runs.provenance import provenance
 
 PLACES = ("red", "green", "yellow", "blue", "taxi")
 SPACE = Product.of(row=Natural(bins=5), column=Natural(bins=5), passenger=Categorical(PLACES))
@@ -98,8 +96,7 @@ def main() -> None:
         print(f"seed {seed}: {rows[-1]['success']:.1%} of goals reached, edges: precision {precision:.3f}, "
               f"recall {recall:.3f}", flush=True)  # fmt: skip
     if options.json:
-        versions = {"python": platform.python_version(), "jax": jax.__version__, "gymnasium": gymnasium.__version__}
-        write_json(options.json, {"rows": rows, "hardware": hardware(), "versions": versions})
+        write_json(options.json, {"rows": rows, **provenance("gymnasium")})
 
 
 if __name__ == "__main__":

@@ -8,6 +8,10 @@ class InputError(ValueError):
     """Bad input: one line that says what is wrong and what would be right. The command line exits with 2."""
 
 
+class NoPathError(Exception):
+    """No plan leads to the goal, so nothing was done. The command line exits with 4."""
+
+
 class NotFiniteError(ArithmeticError):
     """Training met a number that is not finite, and stopped. The command line exits with 3."""
 

@@ -14,11 +14,6 @@ def test_results():
         check(document, results.begin(name), made(), "results.py")
 
 
-def test_curves():
-    curves = load("benchmarks/curves.py")
-    check(curves.DOCUMENT, curves.BEGIN, curves.table(), "curves.py --draw")
-
-
 def test_reliability():
     reliability = load("benchmarks/reliability.py")
     check(reliability.DOCUMENT, reliability.BEGIN, reliability.table(), "reliability.py")

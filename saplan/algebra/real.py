@@ -19,7 +19,8 @@ PERIODS = (2.0, 4.0, 8.0, 16.0)
 class Real(Block):
     """ℝ, optionally bounded. Two values within half a `resolution` count as the same.
 
-    Changes are the same change when they fall into the same cell of width `resolution` centred on its multiples.
+    Changes are the same change when they fall into the same cell of width `resolution` centred on its multiples, of
+    which the one around zero is divided by sign. Below half a grain there is no change.
     """
 
     resolution: float = 1.0
@@ -87,7 +88,10 @@ class Real(Block):
         return jnp.clip(jnp.floor(cell), 0, self.bins - 1).astype(jnp.int32)
 
     def snap(self, d: Values) -> Values:
-        return jnp.floor(d / self.resolution + 0.5) * self.resolution
+        size = jnp.abs(d) / self.resolution
+        # A change of less than half a resolution keeps its sign: merged with its opposite it would average to nothing.
+        cells = jnp.where(size < 0.5, 0.25, jnp.floor(size + 0.5))
+        return jnp.where(jnp.abs(d) < self.grain / 2, 0.0, jnp.sign(d) * cells * self.resolution)
 
     def typical(self, snapped: Values, mean: Values) -> Values:
         return mean

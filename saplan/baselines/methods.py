@@ -13,6 +13,7 @@ from saplan.games import Game
 from saplan.goals import Goal
 from saplan.model import training
 from saplan.model.agent import Agent
+from saplan.model.memory import condense
 from saplan.model.settings import Settings, settings_for
 from saplan.model.training import Report
 from saplan.model.walk import Planning, Walker
@@ -55,7 +56,7 @@ class Method:
 
 
 def _agent_of(learner: training.Learner, game: Game[Any], settings: Settings) -> Agent:
-    return Agent(learner.policy, learner.detector, learner.memory, game, settings)
+    return Agent(learner.policy, learner.detector, *condense(learner.memory), game, settings)
 
 
 def _untrained(game: Game[Any], settings: Settings) -> Agent:

@@ -1,7 +1,9 @@
-"""The oracle: it knows the rules and sees the map, so it shows what any method could reach at best.
+"""The oracle: a reference that knows the rules and sees everything, also what is hidden from agents.
 
-Its attribute graph is exact and priced in steps, its navigation is breadth-first search. On mining, where the yield of
-a blow is hidden, it minimises the expected number of steps: value iteration over amounts of minerals, hammer and place.
+Its attribute graph is exact and priced in steps, its navigation is breadth-first search. On mining it sees the yield of
+the hammer in hand and minimises the expected number of steps over the hammers still to be bought: value iteration over
+amounts of minerals, hammer and place. It is not an upper bound: fewest steps in expectation is not the highest chance
+of arriving in time, and it prices walks, or rounds amounts, before it has looked at every order of changes.
 """
 
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Float16, Int, Int32, PRNGKeyArray
 
 from saplan.errors import InputError
 from saplan.games import Exchange, Game, Mining, Switches
@@ -159,7 +161,7 @@ class Oracle:
         """Exact searches from several ρ to a goal each."""
         grain = np.asarray(self.game.space.grain, np.float32)
         low, high = np.asarray(goals.low), np.asarray(goals.high)
-        return search(rho.astype(np.float32), low, high, grain, self.edges, max_seconds=60.0)
+        return search(rho.astype(np.float32), low, high, grain, self.edges)
 
     def edges(self, rho: Float[np.ndarray, "n K"]) -> tuple[np.ndarray, np.ndarray]:
         """Ends and costs of all admissible changes of a batch of nodes."""
@@ -240,18 +242,21 @@ class GraphOracle(OracleWalker):
             ways = route.ways(self.rho[k])
             if ways is None:
                 continue
-            cost, options, nearer = ways
-            close = nearer & np.isfinite(options) & (options <= options.min() + SLACK)
+            close = ways.nearer & np.isfinite(ways.total) & (ways.total <= ways.total.min() + SLACK)
             if close.any():
-                cost = np.where(close, cost, 0.0)
-                real = np.where(close, options - cost + steps[k], np.inf)
+                cost = np.where(close, ways.cost, 0.0)
+                real = np.where(close, ways.total - cost + steps[k], np.inf)
                 self.set_out(int(k), int(np.argmin(real)), int(item[k, np.argmin(real)]))
 
 
 FINE = 8
-"""Cells per unit of a mineral: a dump is exactly one unit, and yields are averaged over these cells."""
+"""Cells per unit of a mineral: a dump is exactly one unit."""
+YIELDS = 5
+"""Yields that value iteration tells apart."""
 SWEEPS = 120
 """Passes of value iteration, more than changes in any sensible plan."""
+SETTLED = 0.01
+"""Steps that values may still change by when iteration ends."""
 
 
 class MiningOracle(OracleWalker):
@@ -263,30 +268,11 @@ class MiningOracle(OracleWalker):
         assert isinstance(oracle.game, Mining)
         low, high = jnp.asarray(self.low), jnp.asarray(self.high)
         self.values = np.asarray(solve_mining(oracle.game, state, self.walk_lengths, low, high))
-        self.interacts = np.zeros(len(self.rho), bool)
-        """Who stands on the item and interacts."""
-        self.refused: list[set[int]] = [set() for _ in self.rho]
-        """What was refused since ρ last changed: a yield is drawn with the hammer, so it stays refused."""
-
-    def late(self) -> Bool[np.ndarray, "tasks"]:
-        return self.interacts & (self.clock > 0)
-
-    def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
-        length = np.asarray(lengths(self.state, self.walk_lengths))
-        self.interacts = length[np.arange(len(self.rho)), self.item] == 0
-        return super().act(key)
-
-    def ended(self, task: int, success: bool) -> None:
-        super().ended(task, success)
-        if not self.moved[task]:
-            self.refused[task].add(int(self.change[task]))
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
         """Chooses the item that leads to the goal soonest."""
         length = np.asarray(lengths(self.state, self.walk_lengths))
         for k in tasks:
-            if self.moved[k]:
-                self.refused[k] = set()
             best = int(np.argmin(self.remaining(int(k), length[k])))
             self.set_out(int(k), int(self.change_of[best]), best)
 
@@ -299,24 +285,33 @@ class MiningOracle(OracleWalker):
         """The steps to the goal that are expected by way of every item, `FAR` where there is no way."""
         game = self.oracle.game
         assert isinstance(game, Mining)
-        amounts, hammer = self.rho[task, : game.minerals], int(self.rho[task, -1] > 0)
+        q, amounts = game.minerals, self.rho[task, : game.minerals]
+        yields, level = float(self.state.yields[task]), 0
+        if self.rho[task, -1] > 0:
+            level = 1 + int(np.argmin(np.abs(yield_levels(game) - yields)))
         cell = tuple(np.rint(amounts * FINE).astype(int))
-        total = length + self.values[(task, hammer, slice(None), *cell)]
-        for j in range(game.minerals):  # whether a dump is allowed is known exactly
-            if not bool(game.inside(jnp.asarray(amounts - game.dumps * np.eye(game.minerals)[j]))):
-                total[game.minerals * game.deposits + 1 + j] = FAR
-        total[np.isin(self.change_of, list(self.refused[task]))] = FAR
+        total = length + self.values[(task, level, slice(None), *cell)].astype(float)
+        # Whether a blow or a dump is allowed from here is known exactly.
+        blows, dumps = amounts + yields * np.eye(q), amounts - game.dumps * np.eye(q)
+        allowed = np.asarray(game.inside(jnp.asarray(np.concatenate([blows, dumps]))))
+        total[: q * game.deposits][~np.repeat(allowed[:q], game.deposits)] = FAR
+        total[q * game.deposits + 1 :][~allowed[q:]] = FAR
         return total
+
+
+def yield_levels(game: Mining) -> Float[np.ndarray, "levels"]:
+    """The yields that value iteration tells apart, in the middle of equally likely ranges."""
+    return game.yield_low + (game.yield_high - game.yield_low) * (np.arange(YIELDS) + 0.5) / YIELDS
 
 
 @eqx.filter_jit
 def solve_mining(
     game: Mining, state: Any, walk: Int32[Array, "tasks items cells"], low: Array, high: Array
-) -> Float[Array, "tasks 2 items ..."]:
-    """Expected steps to the goal after arriving at every item, by hammer and amounts."""
+) -> Float16[Array, "tasks levels items ..."]:
+    """Expected steps to the goal after arriving at every item, by hammer (none, or one of each yield) and amounts."""
 
     def one(task: tuple[Any, Array, Array, Array]) -> Array:
-        return _solve(game, *task)
+        return _solve(game, *task).astype(jnp.float16)
 
     return jax.lax.map(one, (state, walk, jnp.asarray(low), jnp.asarray(high)), batch_size=16)
 
@@ -327,52 +322,39 @@ def _solve(game: Mining, state: Any, walk: Array, low: Array, high: Array) -> Ar
     points = jnp.stack(jnp.meshgrid(*[jnp.arange(n) / FINE for n in sides], indexing="ij"), axis=-1)
     inside = game.inside(points)
     at_goal = jnp.all((points >= low[:q]) & (points <= high[:q]), axis=-1) & inside
-    goal = jnp.stack([at_goal & (low[q] <= h) & (h <= high[q]) for h in (0, 1)])
+    goal = jnp.stack([at_goal & (low[q] <= h) & (h <= high[q]) for h in (0, *[1] * YIELDS)])
     cells = items(state) // PITCH * SIDE + items(state) % PITCH
     between = walk[:, cells.astype(jnp.int32)].T.astype(jnp.float32)  # from item, to item
-    drop = round(game.dumps * FINE)
-    blows = np.arange(round(game.yield_low * FINE), round(game.yield_high * FINE) + 1)
-    chance = np.full(len(blows), 1.0)
-    if len(blows) > 1:
-        chance[[0, -1]] = 0.5
-    chance = chance / chance.sum()
+    drop = -round(game.dumps * FINE)
+    blows = [round(float(x) * FINE) for x in yield_levels(game)]
 
-    def moved(value: Array, axis: int, by: int) -> tuple[Array, Array]:
-        """Values after a change of one mineral, and whether it is allowed."""
-        allowed = jnp.roll(inside, -by, axis)
+    def moved(value: Array, axis: int, by: int) -> Array:
+        """Values after a change of one mineral, FAR where it is not allowed."""
         index = jnp.arange(value.shape[axis]) + by
-        valid = (index >= 0) & (index < value.shape[axis])
-        allowed &= valid.reshape([-1 if k == axis else 1 for k in range(q)])
-        return jnp.roll(value, -by, axis), allowed
+        valid = ((index >= 0) & (index < value.shape[axis])).reshape([-1 if k == axis else 1 for k in range(q)])
+        return jnp.where(jnp.roll(inside, -by, axis) & valid, jnp.roll(value, -by, axis), FAR)
 
     def arrive(value: Array) -> Array:
         """Expected steps once one stands on an item: (hammer, item, amounts)."""
-        rows: list[list[Array]] = [[], []]
         nothing = jnp.full(tuple(sides), float(FAR))
+        rows: list[list[Array]] = [[] for _ in range(1 + YIELDS)]
         for item in range(game.items):
-            for hammer in (0, 1):
-                here = value[hammer, item]
+            for level, row in enumerate(rows):
                 if item < q * d:
-                    if not hammer:
-                        rows[0].append(nothing)
-                        continue
-                    total = jnp.zeros(tuple(sides))
-                    for by, share in zip(blows, chance, strict=True):
-                        then, allowed = moved(value[0, item], item // d, int(by))
-                        total += share * jnp.where(allowed, then, here + 2.0)
-                    rows[1].append(total + 1)
+                    row.append(moved(value[0, item], item // d, blows[level - 1]) if level else nothing)
                 elif item == q * d:
-                    rows[hammer].append(value[1, item] + 1 if not hammer else nothing)
+                    row.append(nothing if level else jnp.mean(value[1:, item], axis=0))
                 else:
-                    then, allowed = moved(here, item - q * d - 1, -drop)
-                    rows[hammer].append(jnp.where(allowed, then + 1, FAR))
-        return jnp.stack([jnp.stack(row) for row in rows])
+                    row.append(moved(value[level, item], item - q * d - 1, drop))
+        return jnp.minimum(jnp.stack([jnp.stack(row) for row in rows]) + 1, FAR)
 
-    def sweep(value: Array, _: None) -> tuple[Array, None]:
-        then = arrive(value)
-        best = jnp.min(between.reshape(1, game.items, game.items, *(1,) * q) + then[:, None], axis=2)
-        return jnp.where(goal[:, None], 0.0, jnp.minimum(jnp.where(inside, best, FAR), FAR)), None
+    def sweep(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        value, _, k = carry
+        best = jnp.min(between.reshape(1, game.items, game.items, *(1,) * q) + arrive(value)[:, None], axis=2)
+        new = jnp.where(goal[:, None], 0.0, jnp.minimum(jnp.where(inside, best, FAR), FAR))
+        return new, jnp.max(jnp.abs(new - value)), k + 1
 
-    start = jnp.where(goal[:, None], 0.0, jnp.full((2, game.items, *sides), float(FAR)))
-    value, _ = jax.lax.scan(sweep, start, None, length=SWEEPS)
+    start = jnp.where(goal[:, None], 0.0, jnp.full((1 + YIELDS, game.items, *sides), float(FAR)))
+    goes_on = lambda carry: (carry[1] > SETTLED) & (carry[2] < SWEEPS)  # noqa: E731
+    value, _, _ = jax.lax.while_loop(goes_on, sweep, (start, jnp.float32(FAR), jnp.int32(0)))
     return arrive(value)

@@ -31,7 +31,7 @@ from saplan.model.policy import Policy, sample_actions
 from saplan.model.settings import Settings, settings_for
 from saplan.model.training import ADAM, Report, descend, learning_rate, report_on, select, shuffle
 from saplan.model.walk import IMPROVED, Look, Planning, PlanWalker
-from saplan.planning import Plan, Raised, Route, search, with_raised
+from saplan.planning import Plan, Raised, Route, search
 from saplan.planning.search import FREE
 
 LARGEST = 2**24
@@ -276,11 +276,11 @@ class TablePlanner:
     def routes(
         self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning, raised: Raised = ()
     ) -> list[Route]:
-        """Searches from several ρ to a goal each; `raised` names edges that are dearer than they seem."""
+        """Searches from several ρ to a goal each; `raised` names edges whose cost is higher than it seems."""
         grain = np.asarray(self.seen.space.grain, np.float32)
-        edges = with_raised(lambda nodes: self.edges(nodes, planning), raised, grain)
-        low, high = np.asarray(goals.low), np.asarray(goals.high)
-        return search(np.asarray(rho, np.float32), low, high, grain, edges, planning.max_nodes, planning.max_seconds)
+        low, high, edges = np.asarray(goals.low), np.asarray(goals.high), lambda nodes: self.edges(nodes, planning)
+        bounds = planning.max_nodes, planning.max_seconds
+        return search(np.asarray(rho, np.float32), low, high, grain, edges, *bounds, raised)
 
     def first_look(self, state: Any, planning: Planning) -> Look:
         """The table alone decides; how long an attempt may take is the policy's to say."""

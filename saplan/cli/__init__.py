@@ -16,7 +16,7 @@ from saplan.cli.reproducing import reproduce
 from saplan.cli.training import demo, train
 from saplan.cli.watching import render, watch
 from saplan.cli.worlds import check
-from saplan.errors import InputError, NotFiniteError, StoppedError, unknown_name
+from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError, unknown_name
 
 COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
     "games": ("the rules of the games, as text, data or pictures", games),
@@ -48,6 +48,9 @@ def main(argv: list[str] | None = None) -> int:
     except NotFiniteError as error:
         print("saplan:", error, file=sys.stderr)
         return 3
+    except NoPathError as error:
+        print("saplan:", error, file=sys.stderr)
+        return 4
     except StoppedError as stop:
         print("saplan:", stop, file=sys.stderr)
         return 128 + stop.signal
@@ -89,6 +92,7 @@ def usage() -> str:
             *lines,
             "",
             "`saplan COMMAND --help` lists a command's options; `saplan --version` tells the version.",
-            "Exit codes: 0 done, 2 bad input, 3 a number was not finite, 130 and 143 stopped by Ctrl-C and SIGTERM.",
+            "Exit codes: 0 done, 2 bad input, 3 a number was not finite, 4 no plan leads to the goal,",
+            "130 and 143 stopped by Ctrl-C and SIGTERM.",
         ]
     )

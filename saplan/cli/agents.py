@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from saplan.cli.options import check_number, in_colour, read, take_run
-from saplan.errors import InputError
+from saplan.errors import InputError, NoPathError
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,10 @@ def evaluate(arguments: list[str]) -> None:
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """Plan a path of attributes to a goal, and walk it. RUN is a run directory, or a game's name."""
+    """Plan a path of attributes to a goal, and walk it. RUN is a run directory, or a game's name.
+
+    Without a path nothing is done, and the exit code is 4.
+    """
 
     goal: str
     """What to reach, as "red=2 blue=1", "m1=5.2±0.5" or "red>=2"; attributes not named are free."""
@@ -57,6 +60,8 @@ class PlanOptions:
     """Insist on a method; `oracle` needs a game and no run: it knows the rules and sees the map."""
     paper: bool = False
     """Plan as the paper does: the likeliest path by the one probability its detector gives."""
+    anyway: bool = False
+    """Act also where no path is known: the agent then tries changes at random."""
     json: bool = False
     """Print JSON."""
 
@@ -77,10 +82,12 @@ def plan(arguments: list[str]) -> None:
 
     agent, planning = open_agent(run, options.method)[0], FAITHFUL if options.paper else IMPROVED
     if options.json:
-        told = tell_json(agent, options.goal, options.seed, options.budget, planning)
+        told = tell_json(agent, options.goal, options.seed, options.budget, planning, options.anyway)
         print(json.dumps(told, indent=2, ensure_ascii=False))
+        if told["reason"] is not None and not options.anyway:
+            raise NoPathError(f"no plan: {told['reason']}; nothing was done")
     else:
-        for text in narrate(agent, options.goal, options.seed, options.budget, in_colour(), planning):
+        for text in narrate(agent, options.goal, options.seed, options.budget, in_colour(), planning, options.anyway):
             print(text, flush=True)
 
 

@@ -1,124 +1,158 @@
-"""Tells people of a plan and how it went: the map, the path, then attempt by attempt."""
+"""A plan and how it went, as text or data: the map, the path, then attempt by attempt."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from saplan.baselines.methods import AnyAgent
+from saplan.envs.arithmetic import why_not
 from saplan.envs.text import strong, write
+from saplan.envs.thought import Leg, Thought, think
+from saplan.errors import NoPathError
+from saplan.games.base import unsure
 from saplan.goals import Goal, format_goal, parse_goal
-from saplan.model.agent import Agent
-from saplan.model.walk import IMPROVED, Planning, Walker
-from saplan.planning import Outcome, Plan
+from saplan.model.walk import IMPROVED, Attempt, Planning, Walker
+
+HOLDS = "the goal holds already"
+
+
+class Story:
+    """One task by one agent: what it decided, and what came of it. Text and data tell the same story."""
+
+    def __init__(self, agent: AnyAgent, goal_text: str, seed: int, planning: Planning) -> None:
+        """Draws the map and makes the first decision; nothing is done yet."""
+        self.agent, self.seed, self.space = agent, seed, agent.game.space
+        self.goal = parse_goal(self.space, goal_text)
+        self.state = jax.jit(agent.game.reset)(jax.random.key(seed))
+        self.start = np.asarray(agent.game.attributes(self.state))
+        one = Goal(np.asarray(self.goal.low)[None], np.asarray(self.goal.high)[None])
+        self.walker: Walker = agent.walker(jax.tree.map(lambda x: x[None], self.state), one, planning)
+        self.reason = why_not(agent.game, self.start, self.goal)
+        self.walker.settle()
+        self.thought = think(self.walker)
+        self.steps = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether the goal holds."""
+        return bool(self.walker.done[0])
+
+    @property
+    def found(self) -> bool:
+        """Whether the agent knows what to do."""
+        return self.done or (self.reason is None and self.thought.found)
+
+    @property
+    def verdict(self) -> str:
+        """What the search found, in words."""
+        if self.done:
+            return HOLDS
+        return self.thought.words if self.reason is None else f"out of reach: {self.reason}"
+
+    @property
+    def outcome(self) -> str:
+        """The same as a name."""
+        return "unreachable" if self.reason is not None else self.thought.outcome
+
+    def refusal(self) -> NoPathError:
+        """What a person is told when there is nothing to carry out."""
+        return NoPathError(f"no plan: {self.verdict}; nothing was done (--anyway lets the agent try all the same)")
+
+    def carry_out(self, budget: int) -> Iterator[tuple[list[Attempt], Thought | None]]:
+        """Steps until the goal holds or the budget is spent: after each, the attempts that ended, and the decision that
+        followed if the agent changed its plan.
+        """
+        told = 0
+        for _ in self.walker.moves(budget, self.seed):
+            self.steps += 1
+            ended, told = self.walker.walked.attempts[told:], len(self.walker.walked.attempts)
+            yield ended, self._decide()
+
+    def _decide(self) -> Thought | None:
+        """The next decision, if one is due and does not simply follow the plan."""
+        if self.done or not bool(self.walker.undecided[0] | self.walker.late()[0]):
+            return None
+        expected = [leg.change for leg in self.thought.path[1:]]
+        self.walker.settle()
+        self.thought = think(self.walker)
+        return None if [leg.change for leg in self.thought.path] == expected else self.thought
 
 
 def narrate(
-    agent: AnyAgent, goal_text: str, seed: int, budget: int, colour: bool, planning: Planning = IMPROVED
+    agent: AnyAgent,
+    goal_text: str,
+    seed: int,
+    budget: int,
+    colour: bool,
+    planning: Planning = IMPROVED,
+    anyway: bool = False,
 ) -> Iterator[str]:
-    """Paragraphs: the map and the goal, the plan with the probability of every edge, every attempt, the end."""
-    space, goal, state = agent.game.space, parse_goal(agent.game.space, goal_text), _map(agent, seed)
-    yield write(agent.game.scene(state), colour)
-    yield f"\nnow   {_text(agent, agent.game.attributes(state))}\ngoal  {format_goal(space, goal)}"
-    plan = _plan(agent, state, goal, planning)
-    found = "No plan: this method walks straight for the goal" if plan is None else f"Plan: {plan.outcome.value}"
-    yield "\n" + strong(found, colour)
-    if plan is not None and plan.unsure:
-        yield f"  made on attributes that are not sure: {', '.join(f'{name} ({p:.0%})' for name, p in plan.unsure)}"
-    for number, edge in enumerate(_edges(agent, plan, planning), start=1):
-        chance = "" if edge.chance is None else f"   p = {edge.chance:.2f}, about {edge.steps:.0f} steps"
-        yield f"  {number:2d}. {edge.change:<32} → {_text(agent, edge.rho)}{chance}"
+    """Paragraphs: the map and the goal, the plan with the probability of every edge, every attempt, the end.
+
+    `NoPathError` after the plan if there is none, unless the agent is to try `anyway`.
+    """
+    story = Story(agent, goal_text, seed, planning)
+    text = lambda rho: story.space.format(np.asarray(rho))  # noqa: E731
+    yield write(agent.game.scene(story.state), colour)
+    yield f"\nnow   {text(story.start)}\ngoal  {format_goal(story.space, story.goal)}"
+    yield "\n" + strong(f"Plan: {story.verdict}", colour)
+    if doubts := unsure(agent.game, story.state):
+        yield f"  made on attributes that are not sure: {', '.join(f'{name} ({p:.0%})' for name, p in doubts)}"
+    for number, leg in enumerate(story.thought.path, start=1):
+        yield f"  {number:2d}. {leg.change:<32} → {text(leg.rho)}{_expected(leg)}"
+    if not story.found and not anyway:
+        raise story.refusal()
 
     yield "\n" + strong("Carrying it out", colour)
-    walker = _walker(agent, state, goal, planning)
-    told, steps = 0, 0
-    for _ in walker.moves(budget, seed):
-        steps += 1
-        for attempt in walker.walked.attempts[told:]:
+    for ended, decision in story.carry_out(budget):
+        for attempt in ended:
             change = agent.seen.space.format_delta(np.array(attempt.delta))
-            end = "done" if attempt.success else "FAILED, planning anew"
-            now = _text(agent, walker.rho[0])
-            yield f"  step {steps:3d}: {change:<32} {end} after {attempt.steps:2d} steps   {now}"
-        told = len(walker.walked.attempts)
-    yield "\n" + write(agent.game.scene(_first(walker.state)), colour)
-    yield f"\ngoal reached in {steps} steps" if walker.done[0] else f"\ngoal not reached within {budget} steps"
+            end = "done" if attempt.success else "FAILED"
+            now = text(story.walker.rho[0])
+            yield f"  step {story.steps:3d}: {change:<32} {end} after {attempt.steps:2d} steps   {now}"
+        if decision is not None:
+            path = " → ".join(leg.change for leg in decision.path)
+            yield f"            new plan: {path}" if path else f"            no plan: {decision.words}"
+    yield "\n" + write(agent.game.scene(jax.tree.map(lambda x: x[0], story.walker.state)), colour)
+    yield f"\ngoal reached in {story.steps} steps" if story.done else f"\ngoal not reached within {budget} steps"
 
 
-def tell_json(agent: AnyAgent, goal_text: str, seed: int, budget: int, planning: Planning = IMPROVED) -> dict[str, Any]:
-    """The same as data."""
-    space, goal, state = agent.game.space, parse_goal(agent.game.space, goal_text), _map(agent, seed)
-    named = lambda rho: dict(zip(space.names, map(float, rho), strict=True))  # noqa: E731
-    plan = _plan(agent, state, goal, planning)
-    walked = _walker(agent, state, goal, planning).walk(budget, seed)
-    return {
+def tell_json(
+    agent: AnyAgent, goal_text: str, seed: int, budget: int, planning: Planning = IMPROVED, anyway: bool = False
+) -> dict[str, Any]:
+    """The same as data; without a plan nothing is carried out, unless the agent is to try `anyway`."""
+    story = Story(agent, goal_text, seed, planning)
+    named = lambda rho: dict(zip(story.space.names, map(float, rho), strict=True))  # noqa: E731
+    told = {
         "game": agent.game.name,
-        "goal": format_goal(space, goal),
-        "start": named(np.asarray(agent.game.attributes(state))),
-        "outcome": "none" if plan is None else plan.outcome.name.lower(),
-        "unsure": {} if plan is None else dict(plan.unsure),
+        "goal": format_goal(story.space, story.goal),
+        "start": named(story.start),
+        "outcome": story.outcome,
+        "reason": None if story.found else story.verdict,
+        "unsure": dict(unsure(agent.game, story.state)),
         "path": [
-            {"transition": edge.change, "rho": named(edge.rho), "probability": edge.chance, "steps": edge.steps}
-            for edge in _edges(agent, plan, planning)
+            {"transition": leg.change, "rho": named(leg.rho), "probability": leg.chance, "steps": leg.steps}
+            for leg in story.thought.path
         ],
-        "attempts": [
-            {
-                "transition": agent.seen.space.format_delta(np.array(attempt.delta)),
-                "success": attempt.success,
-                "steps": attempt.steps,
-            }
-            for attempt in walked.attempts
-        ],
-        "success": bool(walked.success[0]),
-        "steps": int(walked.steps[0]),
     }
+    changes = []
+    if story.found or anyway:
+        for _, decision in story.carry_out(budget):
+            if decision is not None:
+                changes.append({"step": story.steps, "path": [leg.change for leg in decision.path]})
+    attempts = [
+        {
+            "transition": agent.seen.space.format_delta(np.array(attempt.delta)),
+            "success": attempt.success,
+            "steps": attempt.steps,
+        }
+        for attempt in story.walker.walked.attempts
+    ]
+    return {**told, "attempts": attempts, "new_plans": changes, "success": story.done, "steps": story.steps}
 
 
-@dataclass(frozen=True)
-class Edge:
-    """One transition of a plan, for people."""
-
-    change: str
-    rho: tuple[float, ...]
-    """Where it leads."""
-    chance: float | None
-    steps: float | None
-    """What is expected of it, where the method knows."""
-
-
-def _plan(agent: AnyAgent, state: Any, goal: Goal, planning: Planning) -> Plan | None:
-    """A path, None by a method that makes none."""
-    return agent.plan(state, goal, planning) if hasattr(agent, "plan") else None
-
-
-def _edges(agent: AnyAgent, plan: Plan | None, planning: Planning) -> Iterator[Edge]:
-    if plan is None or plan.outcome is not Outcome.FOUND:
-        return
-    space, outlook = agent.seen.space, agent.outlook(plan, planning) if isinstance(agent, Agent) else None
-    for k, (before, after) in enumerate(pairwise(plan.rho)):
-        # By the change that 𝓑 expects, where there is one: on ℝ the path is rounded to the grain of the graph.
-        delta = space.difference(jnp.array(after), jnp.array(before))
-        if isinstance(agent, Agent):
-            delta = agent.memory.delta[plan.transitions[k]]
-        chance, steps = (None, None) if outlook is None else outlook[k]
-        yield Edge(space.format_delta(np.asarray(delta)), after, chance, steps)
-
-
-def _map(agent: AnyAgent, seed: int) -> Any:
-    return jax.jit(agent.game.reset)(jax.random.key(seed))
-
-
-def _walker(agent: AnyAgent, state: Any, goal: Goal, planning: Planning) -> Walker:
-    one = Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None])
-    return agent.walker(jax.tree.map(lambda x: x[None], state), one, planning)
-
-
-def _first(states: Any) -> Any:
-    return jax.tree.map(lambda x: x[0], states)
-
-
-def _text(agent: AnyAgent, rho: Any) -> str:
-    return agent.game.space.format(np.asarray(rho))
+def _expected(leg: Leg) -> str:
+    chance = "" if leg.chance is None else f"   p = {leg.chance:.2f}"
+    return chance + ("" if leg.steps is None else f", about {leg.steps:.0f} steps")

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import platform
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,12 +17,13 @@ from saplan.experiments.evaluate import evaluate
 from saplan.experiments.loop import HELD_BACK_SEED
 from saplan.experiments.show import Shower
 from saplan.experiments.summary import summarise
-from saplan.experiments.train import SAVE_EVERY, complain, hardware, kept_agent, run_config, train_runs
+from saplan.experiments.train import SAVE_EVERY, complain, kept_agent, run_config, train_runs
 from saplan.games import GAMES, make_game
 from saplan.model.walk import Planning, usual_planning
 from saplan.runs.config import RunConfig, read_json, write_json
 from saplan.runs.directory import METRICS
 from saplan.runs.files import Lock, make_directory
+from saplan.runs.provenance import hardware
 from saplan.runs.store import ORACLE, load_agent
 
 POINTS = 60
@@ -166,16 +166,16 @@ class Reproduction:
             train_runs(configs, outs, shower, effort.save_every, devices=effort.devices, go_on=True)
 
     def _measure(self, cell: Cell, effort: Effort) -> dict[str, Any]:
-        versions = {"python": platform.python_version(), "jax": jax.__version__}
-        about = {"variant": cell.variant, "budgeted_steps": cell.steps, "versions": versions}
+        about = {"variant": cell.variant, "budgeted_steps": cell.steps}
         if cell.method == ORACLE:
             planning = usual_planning(find_method("structured").settings_for(make_game(cell.game), False))
             return {**summarise(cell.game, effort.tasks, 0, 150, planning, ORACLE), **about, "hardware": hardware()}
         run, config = self.run_path(cell), cell.config()
-        trained_on = read_json(run / "manifest.json")["about"]["hardware"]
+        trained = read_json(run / "manifest.json")["about"]
         result = summarise(str(run), effort.tasks, 0, 150, usual_planning(config.settings))
         told = history(run, effort.look_tasks, usual_planning(config.settings))
-        return {**result, **about, "hardware": trained_on, "config": config.to_json(), **told}
+        by = {"hardware": trained["hardware"], "trained_by": trained["code"], "config": config.to_json()}
+        return {**result, **about, **by, **told}
 
 
 def history(run: Path, look_tasks: int, planning: Planning) -> dict[str, Any]:

@@ -1,13 +1,19 @@
 """Success on a fixed set of tasks, and why the others failed."""
 
+import functools
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from saplan.baselines.methods import AnyAgent
-from saplan.games import Exchange, task_set
+from saplan.baselines.unstructured import UnstructuredAgent
+from saplan.games import Exchange, Game, task_set
 from saplan.games.view import View
+from saplan.goals import Goal
+from saplan.model.agent import Agent
 from saplan.model.walk import IMPROVED, Planning, Walk
 
 
@@ -26,8 +32,14 @@ def evaluate(
     cpu = jax.devices("cpu")[0]
     with jax.default_device(cpu):
         agent = jax.tree.map(lambda leaf: jax.device_put(leaf, cpu) if eqx.is_array(leaf) else leaf, agent)
-        states, goals = task_set(agent.game, tasks, task_seed)
+        states, goals = _tasks(agent.game, tasks, task_seed)
         return agent.walker(states, goals, planning).walk(budget, seed)
+
+
+@functools.lru_cache(maxsize=2)
+def _tasks(game: Game[Any], count: int, seed: int) -> tuple[Any, Goal]:
+    """Tasks that the next agent is tried on as well: on exchange they take longer to draw than to carry out."""
+    return task_set(game, count, seed)
 
 
 def success_apart(agent: AnyAgent, walked: Walk, task_seed: int) -> dict[str, dict[str, float]]:
@@ -50,9 +62,13 @@ def causes_of_failure(agent: AnyAgent, walked: Walk, budget: int) -> dict[str, i
     """Counts the failed tasks by what went wrong most.
 
     A task that lost a fifth of its budget or more in failed attempts failed by them: by *navigation* if most of that
-    was spent on transitions that were possible, else because the *edge detector was wrong*. Any other is *out of
-    steps*.
+    was spent on transitions that were possible, else because the method's model was wrong, which is the *edge detector*
+    or the *table* of transitions. Any other is *out of steps*. Methods without a model of transitions have no attempts.
     """
+    model = "edge detector" if isinstance(agent, Agent) else "table" if isinstance(agent, UnstructuredAgent) else None
+    lost = ~walked.success
+    if model is None:
+        return {"out of steps": int(lost.sum())}
     wasted = np.zeros((len(walked.success), 2))
     failed = [attempt for attempt in walked.attempts if not attempt.success]
     if failed:
@@ -61,11 +77,10 @@ def causes_of_failure(agent: AnyAgent, walked: Walk, budget: int) -> dict[str, i
         possible = np.asarray(jax.vmap(agent.seen.feasible)(rho, delta)) > 0
         for attempt, could in zip(failed, possible, strict=True):
             wasted[attempt.task, int(could)] += attempt.steps
-    lost = ~walked.success
     by_attempts = lost & (wasted.sum(axis=1) >= budget / 5)
     navigation = by_attempts & (wasted[:, 1] >= wasted[:, 0])
     return {
         "navigation": int(navigation.sum()),
-        "edge detector wrong": int((by_attempts & ~navigation).sum()),
+        f"{model} wrong": int((by_attempts & ~navigation).sum()),
         "out of steps": int((lost & ~by_attempts).sum()),
     }

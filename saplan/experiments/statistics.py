@@ -1,17 +1,17 @@
 """Figures over seeds and games with their uncertainty, as Agarwal et al. (2021, arXiv:2108.13264) recommend."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.stats
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
-Scores = Float[np.ndarray, "runs strata"]
-"""One column per game (or whatever the runs are to be told apart by), one row per seed."""
+Successes = Bool[np.ndarray, "runs tasks"]
+"""Which of the same tasks every run solved."""
 Statistic = Callable[[Float[np.ndarray, "*many runs strata"]], Any]
-"""One number for each of many tables of scores."""
+"""One number for each of many tables of scores, one column per game, one row per seed."""
 
 
 def mean(scores: Float[np.ndarray, "*many runs strata"]) -> Any:
@@ -26,15 +26,54 @@ def interquartile_mean(scores: Float[np.ndarray, "*many runs strata"]) -> Any:
 
 
 def bootstrap_interval(
-    scores: Scores, statistic: Statistic, confidence: float = 0.95, repetitions: int = 10_000, seed: int = 0
+    strata: Sequence[Successes],
+    statistic: Statistic,
+    confidence: float = 0.95,
+    repetitions: int = 10_000,
+    seed: int = 0,
 ) -> tuple[float, float]:
-    """The stratified percentile bootstrap: runs are drawn anew, with replacement, in every stratum by itself."""
+    """The stratified percentile bootstrap over runs and tasks: in every stratum by itself both are drawn again, with
+    replacement. All runs of a stratum have the same tasks, so a drawn task counts for all of them.
+    """
     random = np.random.default_rng(seed)
-    runs, strata = scores.shape
-    drawn = random.integers(runs, size=(repetitions, runs, strata))
-    values = statistic(np.take_along_axis(np.broadcast_to(scores, drawn.shape), drawn, axis=1))
+    drawn = [_redraw(random, [successes], repetitions)[0] for successes in strata]
+    return _percentiles(statistic(np.stack(drawn, axis=-1)), confidence)
+
+
+def difference_interval(
+    ours: Successes, theirs: Successes, confidence: float = 0.95, repetitions: int = 10_000, seed: int = 0
+) -> tuple[float, float]:
+    """The bootstrap interval of the difference of two means on the same tasks: tasks are drawn for both at once."""
+    drawn = _redraw(np.random.default_rng(seed), [ours, theirs], repetitions)
+    return _percentiles(drawn[0].mean(axis=1) - drawn[1].mean(axis=1), confidence)
+
+
+def _redraw(
+    random: np.random.Generator, each: Sequence[Successes], repetitions: int
+) -> list[Float[np.ndarray, "repetitions runs"]]:
+    """Scores of redrawn runs on redrawn tasks, the same tasks for all."""
+    tasks = each[0].shape[1]
+    weights = random.multinomial(tasks, np.full(tasks, 1 / tasks), size=repetitions)
+    found = []
+    for successes in each:
+        scores = weights @ successes.T.astype(np.float64) / tasks
+        found.append(np.take_along_axis(scores, random.integers(len(successes), size=scores.shape), axis=1))
+    return found
+
+
+def _percentiles(values: Float[np.ndarray, "repetitions"], confidence: float) -> tuple[float, float]:
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
+
+
+def to_text(successes: Bool[np.ndarray, "tasks"]) -> str:
+    """Which tasks succeeded, as hexadecimal digits of four tasks each."""
+    return np.packbits(successes).tobytes().hex()
+
+
+def from_text(text: str, tasks: int) -> Bool[np.ndarray, "tasks"]:
+    """The inverse of `to_text`."""
+    return np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8), count=tasks).astype(bool)
 
 
 def steps_to(steps: Float[np.ndarray, "looks"], success: Float[np.ndarray, "looks"], wanted: float) -> float | None:

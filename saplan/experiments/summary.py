@@ -1,5 +1,6 @@
 """What an evaluation says, and whether an installation is sound."""
 
+import dataclasses
 import importlib.metadata
 import platform
 import time
@@ -11,9 +12,10 @@ import numpy as np
 
 from saplan.errors import InputError
 from saplan.experiments.evaluate import causes_of_failure, evaluate, success_apart
-from saplan.experiments.statistics import wilson
+from saplan.experiments.statistics import to_text, wilson
 from saplan.games import GAMES
 from saplan.model.walk import Planning
+from saplan.runs.provenance import code, versions
 from saplan.runs.store import ORACLE, find_agent, load_agent, open_agent
 
 PAPER = {
@@ -56,6 +58,10 @@ def summarise(
         "failures": causes_of_failure(agent, walked, budget),
         "apart": success_apart(agent, walked, task_seed),
         "seconds": time.monotonic() - began,
+        "successes": to_text(walked.success),
+        "planning": dataclasses.asdict(planning),
+        "code": code(),
+        "versions": versions(),
     }
 
 

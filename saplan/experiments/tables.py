@@ -7,8 +7,15 @@ from typing import Any
 import numpy as np
 
 from saplan.baselines.methods import METHODS, find_method
+from saplan.errors import InputError
 from saplan.experiments.cells import VARIANTS
-from saplan.experiments.statistics import bootstrap_interval, interquartile_mean, mean, steps_to
+from saplan.experiments.statistics import (
+    bootstrap_interval,
+    difference_interval,
+    from_text,
+    interquartile_mean,
+    steps_to,
+)
 from saplan.experiments.summary import PAPER
 from saplan.experiments.train import differences
 from saplan.games import GAMES
@@ -52,32 +59,73 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def code_of(row: Result) -> str:
+    """The commit that trained an agent, or the version where no commit is known."""
+    by = row.get("trained_by") or row.get("code") or {}
+    return by.get("commit") or by.get("version") or "unknown"
+
+
+KIND = {"code": code_of, "hardware": lambda row: row.get("hardware"), "tasks": lambda row: row["tasks"],
+        "task seed": lambda row: row.get("task_seed")}  # fmt: skip
+"""What results must share to be compared."""
+
+
+def differing(results: Iterable[Result]) -> list[str]:
+    """What keeps results from being compared, each in words: `code: 1a2b3c, 4d5e6f`."""
+    rows = list(results)
+    values = {name: sorted({str(of(row)) for row in rows}) for name, of in KIND.items()}
+    return [f"{name}: {', '.join(each)}" for name, each in values.items() if len(each) > 1]
+
+
+def comparable(results: Sequence[Result], what: str) -> Sequence[Result]:
+    """The same results; `InputError` unless they are of one code, machine and set of tasks. The oracle, which is not
+    trained, may have been tried elsewhere.
+    """
+    odd = differing(row for row in results if row["method"] != ORACLE)
+    if odd:
+        raise InputError(f"{what} would compare results that differ in {'; '.join(odd)}")
+    return results
+
+
+def footnote(results: Sequence[Result]) -> str:
+    """One line below a table: which code, machine and tasks its rows are of."""
+    rows = [row for row in results if row["method"] != ORACLE] or list(results)
+    tasks = f"{rows[0]['tasks']} tasks of seed {rows[0].get('task_seed')}"
+    return f"\n\nCode {code_of(rows[0])}, {rows[0].get('hardware')}, {tasks}."
+
+
+def successes_of(cells: Sequence[Result]) -> np.ndarray:
+    """Which tasks every cell solved."""
+    return np.stack([from_text(cell["successes"], cell["tasks"]) for cell in cells])
+
+
 def success_table(results: Iterable[Result]) -> str:
     """The paper's table with its figures beside ours, and what all games together say of a method."""
-    chosen = [row for row in results if row.get("variant", "default") == "default"]
-    rows, by_method = [], dict[str, list[list[float]]]()
+    chosen = comparable([row for row in results if row.get("variant", "default") == "default"], "the table of success")
+    rows, by_method = [], dict[str, list[np.ndarray]]()
     for (game, method, _, _), cells in groups(chosen).items():
-        scores = np.array([[cell["success"]] for cell in cells])
+        successes = successes_of(cells)
         if method != ORACLE:
-            by_method.setdefault(method, []).append([cell["success"] for cell in cells])
+            by_method.setdefault(method, []).append(successes)
         rows.append([
-            game, method, _share(PAPER.get(method, {}).get(game)), f"**{mean(scores):.1%}**", *_spread(scores),
-            str(len(cells)) if method != ORACLE else "", f"{cells[0]['tasks']}",
-            _millions(cells[0].get("steps_trained")), _steps_needed(game, cells),
+            game, method, _share(PAPER.get(method, {}).get(game)), f"**{successes.mean():.1%}**", *_spread([successes]),
+            str(len(cells)) if method != ORACLE else "", _millions(cells[0].get("steps_trained")),
+            _steps_needed(game, cells),
         ])  # fmt: skip
-    for method, columns in by_method.items():
-        if len(columns) > 1 and len({len(column) for column in columns}) == 1:
-            scores = np.array(columns).T
-            rows.append(["all", method, "", f"**{mean(scores):.1%}**", *_spread(scores), str(len(scores)), "", "", ""])
-    header = ["game", "method", "paper", "mean", "interquartile mean", "95 % interval", "seeds", "tasks", "steps",
+    for method, strata in by_method.items():
+        if len(strata) > 1 and len({len(successes) for successes in strata}) == 1:
+            scores = np.mean([successes.mean() for successes in strata])
+            rows.append(["all", method, "", f"**{scores:.1%}**", *_spread(strata), str(len(strata[0])), "", ""])
+    header = ["game", "method", "paper", "mean", "interquartile mean", "95 % interval", "seeds", "steps",
               "steps to the paper's structured success"]  # fmt: skip
-    return table(header, rows)
+    return table(header, rows) + footnote(chosen)
 
 
-def _spread(scores: np.ndarray) -> tuple[str, str]:
-    if len(scores) < 2:
+def _spread(strata: Sequence[np.ndarray]) -> tuple[str, str]:
+    if len(strata[0]) < 2:
         return "", ""
-    low, high = bootstrap_interval(scores, interquartile_mean)
+    low, high = bootstrap_interval(strata, interquartile_mean)
+    scores = np.stack([successes.mean(axis=1) for successes in strata], axis=-1)
     return f"{interquartile_mean(scores):.1%}", f"{low:.1%} to {high:.1%}"
 
 
@@ -102,10 +150,11 @@ def mean_curve(cells: list[Result]) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def ablation_table(results: Iterable[Result]) -> str:
-    """What is lost without each part of the model, at the same budget as the default."""
+    """What is lost without each part of the model, against the default of the same code, machine, budget and tasks."""
     structured = [row for row in results if row["method"] == "structured"]
     budgets = {(row["game"], row["budgeted_steps"]) for row in structured if row["variant"] not in ("default", "paper")}
-    cells = groups(row for row in structured if (row["game"], row["budgeted_steps"]) in budgets)
+    chosen = [row for row in structured if (row["game"], row["budgeted_steps"]) in budgets]
+    cells = groups(comparable(chosen, "the table of ablations"))
     games = [game for game in GAMES if any(game == key[0] for key in budgets)]
     rows = []
     for name, variant in VARIANTS.items():
@@ -117,14 +166,19 @@ def ablation_table(results: Iterable[Result]) -> str:
         if any(texts):
             rows.append([variant.what, *texts])
     steps = {game: next(at for g, at in budgets if g == game) for game in games}
-    return table(["variant", *(f"{game}, {_millions(steps[game])}" for game in games)], rows)
+    titles = (f"{game}, {_millions(steps[game])}" for game in games)
+    return table(["variant", *titles], rows) + (footnote(chosen) if chosen else "")
 
 
 def _against(cells: list[Result], plain: list[Result] | None) -> str:
-    success = np.mean([cell["success"] for cell in cells])
+    """Mean and seeds; against the default the difference in points with its 95 % interval over seeds and tasks."""
+    successes = successes_of(cells)
     if plain is None:
-        return f"{success:.1%} ({len(cells)} seeds)"
-    return f"{success:.1%} ({100 * (success - np.mean([cell['success'] for cell in plain])):+.1f})"
+        return f"{successes.mean():.1%} ({len(cells)} seeds)"
+    usual = successes_of(plain)
+    low, high = difference_interval(successes, usual)
+    points = 100 * (successes.mean() - usual.mean())
+    return f"{successes.mean():.1%} ({points:+.1f}: {100 * low:+.1f} to {100 * high:+.1f})"
 
 
 def detail_table(results: Iterable[Result]) -> str:
@@ -133,6 +187,7 @@ def detail_table(results: Iterable[Result]) -> str:
     for (game, method, variant, _), cells in groups(results).items():
         if method == ORACLE:
             continue
+        comparable(cells, f"the row {game}, {method}, {variant}")
         causes = {cause: sum(cell["failures"][cause] for cell in cells) for cause in cells[0]["failures"]}
         steps = [cell["mean_steps"] for cell in cells if cell["mean_steps"]]
         rows.append([
@@ -142,10 +197,10 @@ def detail_table(results: Iterable[Result]) -> str:
             f"{np.mean(steps):.0f}" if steps else "",
             ", ".join(f"{count} {cause}" for cause, count in causes.items())
             + f" (of {sum(cell['tasks'] for cell in cells)})",
-            _settings(cells[0]), cells[0]["hardware"],
+            _settings(cells[0]), cells[0]["hardware"], code_of(cells[0]),
         ])  # fmt: skip
     header = ["game", "method", "variant", "steps", "success", "per seed", "steps to goal", "failed tasks by cause",
-              "settings", "on"]  # fmt: skip
+              "settings", "on", "code"]  # fmt: skip
     return table(header, rows)
 
 

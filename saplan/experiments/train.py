@@ -1,7 +1,6 @@
 """Training as a person asks for it: a run that leaves everything on disk, and can be gone on with after any end."""
 
 import contextlib
-import os
 import signal
 import sys
 import threading
@@ -9,8 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-import jax
 
 from saplan.baselines.methods import AnyAgent, find_method
 from saplan.errors import InputError, NotFiniteError, StoppedError
@@ -21,6 +18,7 @@ from saplan.model.settings import Settings
 from saplan.runs.checkpoint import Checkpoint
 from saplan.runs.config import ATTRIBUTES, RunConfig
 from saplan.runs.directory import CONFIG, RunDirectory, begin_run, read_config, reopen_run
+from saplan.runs.provenance import code, hardware, versions
 from saplan.runs.store import save_agent
 
 DEFAULT_STEPS = {"switches": 5_000_000, "exchange": 4_000_000, "mining": 25_000_000}
@@ -197,7 +195,8 @@ def _carry_out(loop: Loop, runs: list[RunDirectory], show: Show | None, save_eve
                 raise StoppedError(asked[0], f"stopped{_standing(loop, runs)}")
     agents = loop.agents()
     for run, agent in zip(runs, agents, strict=False):
-        about = {"steps_trained": loop.done * loop.per_update, "command": command(run.config), "hardware": hardware()}
+        about = {"steps_trained": loop.done * loop.per_update, "command": command(run.config), "hardware": hardware(),
+                 "code": code(), "versions": versions()}  # fmt: skip
         save_agent(run.path, agent, run.config, about=about)
     return agents
 
@@ -272,9 +271,3 @@ def command(config: RunConfig) -> str:
 def differences(settings: Settings, usual: Settings) -> dict[str, Any]:
     """The settings that are not the usual ones."""
     return {name: value for name, value in vars(settings).items() if value != getattr(usual, name)}
-
-
-def hardware() -> str:
-    """What this program computes on."""
-    device = jax.devices()[0]
-    return f"{os.cpu_count()} CPU cores" if device.platform == "cpu" else f"one {device.device_kind}"

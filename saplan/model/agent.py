@@ -15,12 +15,12 @@ from saplan.games import Game
 from saplan.games.base import unsure
 from saplan.goals import Goal, parse_goal
 from saplan.model.edges import EdgeDetector
-from saplan.model.memory import Memory, cell, marginals
+from saplan.model.memory import Memory, Visited, marginals
 from saplan.model.policy import Policy
 from saplan.model.settings import Settings
 from saplan.model.trail import empty_trail
 from saplan.model.walk import IMPROVED, Look, Planning, PlanWalker, choose_actions
-from saplan.planning import ExpectedRoute, Landscape, Plan, Raised, Route, search, with_raised
+from saplan.planning import ExpectedRoute, Landscape, Plan, Raised, Route, search
 
 BATCHES = (64, 256, 1024)
 """Sizes that edges are scored in: few, so that few programs are compiled; small, so that they stay in cache."""
@@ -32,6 +32,7 @@ class Agent(eqx.Module):
     policy: Policy
     detector: EdgeDetector
     memory: Memory
+    visited: Visited
     game: Game[Any] = eqx.field(static=True)
     settings: Settings = eqx.field(static=True)
 
@@ -43,7 +44,8 @@ class Agent(eqx.Module):
         """The cheapest path of transitions from a state's attributes to a goal."""
         goal = self.goal(goal) if isinstance(goal, str) else goal
         rho = np.asarray(self.game.attributes(state))
-        route = self.routes(rho[None], Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None]), planning)[0]
+        one = Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None])
+        route = self.planner(planning).routes(rho[None], one, planning)[0]
         return replace(route.plan(rho), unsure=unsure(self.game, state))
 
     def outlook(self, plan: Plan, planning: Planning = IMPROVED) -> list[tuple[float, float]]:
@@ -63,8 +65,11 @@ class Agent(eqx.Module):
 
     def walker(self, state: Any, goals: Goal, planning: Planning = IMPROVED) -> PlanWalker:
         """Several tasks, ready to be carried out side by side."""
-        planner = InExpectation(self, planning) if planning.outcomes > 1 and self.uncertain else self
-        return PlanWalker(planner, state, goals, planning)
+        return PlanWalker(self.planner(planning), state, goals, planning)
+
+    def planner(self, planning: Planning) -> "Agent | InExpectation":
+        """What makes the plans: the agent itself, or a planner in expectation where changes are uncertain."""
+        return InExpectation(self, planning) if planning.outcomes > 1 and self.uncertain else self
 
     @property
     def uncertain(self) -> bool:
@@ -102,16 +107,16 @@ class Agent(eqx.Module):
     def routes(
         self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning, raised: Raised = ()
     ) -> list[Route]:
-        """Searches from several ρ to a goal each; `raised` names edges that are dearer than they seem."""
-        grain = np.asarray(self.game.space.grain, np.float32)
+        """Searches from several ρ to a goal each; `raised` names edges whose cost is higher than it seems."""
         return search(
             rho,
             np.asarray(goals.low),
             np.asarray(goals.high),
-            grain,
-            with_raised(lambda nodes: self.edges(nodes, planning), raised, grain),
+            np.asarray(self.game.space.grain, np.float32),
+            lambda nodes: self.edges(nodes, planning),
             planning.max_nodes,
             planning.max_seconds,
+            raised,
         )
 
     def edges(self, rho: Float[np.ndarray, "n K"], planning: Planning) -> tuple[np.ndarray, np.ndarray]:
@@ -133,9 +138,10 @@ class InExpectation:
         self.agent = agent
         discrete = np.asarray(agent.memory.spread).max(axis=0) <= np.asarray(agent.game.space.grain)
         cells = np.asarray(agent.game.space.grain, np.float32) * np.where(discrete, 1, CELL)
-        self.landscape = Landscape(
+        self.begin = lambda: Landscape(
             cells.astype(np.float32), partial(spread_edges, agent, planning), planning.max_nodes, planning.max_seconds
         )
+        self.landscape = self.begin()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "agent"), name)
@@ -144,6 +150,8 @@ class InExpectation:
         self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning, raised: Raised = ()
     ) -> list[ExpectedRoute]:
         """The ways from several ρ to a goal each, in expectation."""
+        if self.landscape.full and not self.landscape.complete:
+            self.landscape = self.begin()  # what lies around these ρ has no room in the old one
         return self.landscape.routes(rho, np.asarray(goals.low), np.asarray(goals.high), raised)
 
 
@@ -182,9 +190,8 @@ def price_spread(
     ends = space.compose(rho[:, None, None], changes)
     log_success, steps = edge_outlook(agent, rho, planning)
     cost = -log_success + planning.time_weight * steps
-    # Where nobody ever was, the detector knows nothing.
-    visited = (memory.explored_cells + memory.executed_cells)[cell(space, ends)] > 0
-    real = agent.trusted[:, None] & space.contains(ends) & visited
+    # The detector knows nothing of places that training never visited.
+    real = agent.trusted[:, None] & space.contains(ends) & agent.visited(space, ends)
     likely = agent.trusted & (log_success > jnp.log(planning.floor))
     return ends, real & likely[:, :, None], jnp.where(likely, cost, jnp.inf)
 

@@ -144,13 +144,17 @@ def advance(
     changed = game.space.changed(lanes.rho, after)
     verdict = judge(lanes.rho, after, lanes.wish)
     success = verdict.hit & ~lanes.explores
-    ended = verdict.ends | (lanes.clock + 1 >= settings.attempt_steps)
+    lost = jax.vmap(game.lost)(state)
+    ended = verdict.ends | (lanes.clock + 1 >= settings.attempt_steps) | lost
     failure = ended & jnp.where(lanes.explores, ~changed, ~success)
     resigned = failure & (lanes.explores | (jax.random.uniform(restart_key, (settings.lanes,)) < settings.restart))
-    game_over = resigned | verdict.closes | (lanes.age + 1 >= settings.game_steps) | jax.vmap(game.over)(state)
+    # An executing attempt finishes after the horizon: cut off, it would have no outcome, and since failures last longer
+    # than successes the edge detector would see too few of them.
+    too_old = (lanes.age + 1 >= settings.game_steps) & (ended | lanes.explores)
+    game_over = resigned | verdict.closes | too_old | jax.vmap(game.over)(state)
     steps = Steps(
         sight, lanes.rho, lanes.explores, lanes.wish, action, delta, after, changed, success, failure,
-        lanes.clock + 1, game_over, jax.vmap(game.lost)(state),
+        lanes.clock + 1, game_over, lost,
     )  # fmt: skip
 
     state = select(game_over, fresh, state)

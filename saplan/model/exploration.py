@@ -7,13 +7,13 @@ from jaxtyping import Array, Float
 from saplan.algebra import Product, Rho
 from saplan.model.attempt import Steps
 from saplan.model.edges import EdgeDetector
-from saplan.model.memory import Memory, cell, marginals
+from saplan.model.memory import Memory, joint_counts, marginals
 from saplan.model.settings import Settings
 
 
 def joint_rarity(memory: Memory, space: Product, rho: Rho) -> Float[Array, "..."]:
     """How rarely exploration saw this combination of attribute values."""
-    share = (memory.explored_cells[cell(space, rho)] + 1) / (jnp.sum(memory.explored_cells) + 1)
+    share = (joint_counts(memory.explored_cells, space, rho) + 1) / (jnp.sum(memory.explored_cells) + 1)
     return share**-0.5
 
 

@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from saplan.algebra import Product, Rho
 from saplan.model.edges import EdgeDetector
-from saplan.model.memory import Memory, cell, marginals
+from saplan.model.memory import Memory, joint_counts, marginals
 from saplan.model.settings import Settings
 
 
@@ -23,8 +23,8 @@ def proposal_weights(
     logit = detector(space, rho[:, None, :], memory.delta[None]).feasible
     likely = inside & (jax.nn.sigmoid(logit) > settings.threshold)
     if settings.joint:
-        place = cell(space, ends)
-        ahead, behind = memory.explored_cells[place], memory.executed_cells[place]
+        ahead = joint_counts(memory.explored_cells, space, ends)
+        behind = joint_counts(memory.executed_cells, space, ends)
     else:
         ahead = jnp.min(marginals(memory.explored, space, ends), axis=-1)
         behind = jnp.min(marginals(memory.executed, space, ends), axis=-1)

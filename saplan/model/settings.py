@@ -35,7 +35,8 @@ class Settings:
     attempt_steps: int = 40
     """M_max: steps after which an attempt has failed."""
     game_steps: int = 150
-    """Horizon of a training game. Without one, lanes drift into emptied maps."""
+    """Age at which a training game ends, once the attempt in progress has ended. Without such a horizon lanes drift
+    into emptied maps."""
     restart: float = 0.2
     """Chance that a failed execution attempt ends the game (paper: 1)."""
 
@@ -66,6 +67,9 @@ class Settings:
 
     capacity: int = 16
     """Distinct transitions that 𝓑 can hold; more are counted as overflow."""
+    cells: int = 2**20
+    """Joint cells of attribute values whose visits are counted; many more than there are values in play, so that few
+    of them share a cell."""
     threshold: float = 0.1
     """p_0: transitions that the edge detector thinks less likely are not proposed."""
     uniform: float = 0.5
@@ -111,6 +115,8 @@ class Settings:
         for name in ("alpha_surprise", "alpha_rare", "repeat_cost", "harm"):
             if getattr(self, name) < 0:
                 raise InputError(f"{_option(name)} must not be negative, got {getattr(self, name)}")
+        if self.cells % 8:
+            raise InputError(f"cells must be a multiple of 8, got {self.cells}")
         if self.lanes % 2 and not self.handover:
             raise InputError(f"without handover half the lanes explore: lanes must be even, got {self.lanes}")
         if self.lanes * self.rollout % self.minibatches:

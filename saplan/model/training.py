@@ -104,7 +104,7 @@ def begin_training(game: Game[Any], settings: Settings, key: PRNGKeyArray) -> Le
     return Learner(
         policy=policy,
         detector=detector,
-        memory=empty_memory(game.space, settings.capacity),
+        memory=empty_memory(game.space, settings.capacity, settings.cells),
         positives=empty_replay(game.space, settings.capacity, settings.positives),
         outcomes=empty_replay(game.space, settings.capacity, settings.outcomes),
         policy_moments=ADAM.init(policy),

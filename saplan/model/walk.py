@@ -1,6 +1,7 @@
 """Tasks being carried out side by side: steps and attempts are booked here, what to do next is the method's to say."""
 
 import abc
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
@@ -16,14 +17,14 @@ from saplan.goals import Goal
 from saplan.model.policy import Policy, execution_preference
 from saplan.model.settings import Settings
 from saplan.model.trail import Trail, empty_trail, extend
-from saplan.planning import ExpectedRoute, Raised, Route
+from saplan.planning import ExpectedRoute, Outcome, Raised, Route
 
 TRAIL = 80
 """Steps that are remembered, so that a circle is noticed; a change of ρ makes a new start."""
 GRACE = 5
 """Steps that an attempt may always take longer than expected."""
 AnyRoute = Route | ExpectedRoute
-GROUP = 64
+GROUP = 16
 """Tasks whose searches share a graph: enough to fill batches, few enough to fit in memory."""
 
 
@@ -41,7 +42,7 @@ class Planning:
     floor: float = 0.1
     """Edges that succeed less often are cut."""
     penalty: float = 2.0
-    """What an edge that failed from this very ρ costs more, in nats."""
+    """Added to the cost of an edge each time it fails from this very ρ, in nats."""
     attempt_steps: int = 40
     """Steps after which an attempt has failed and the agent plans anew, at the latest."""
     patience: float = 1.5
@@ -52,7 +53,10 @@ class Planning:
     outcomes: int = 5
     """Ends that an uncertain change is thought to have; plans are then made in expectation (paper: 1, the mean)."""
     max_nodes: int = 100_000
-    max_seconds: float = 10.0
+    """Nodes of a search, for each task."""
+    max_seconds: float = math.inf
+    """Seconds of a search, for where a person waits: what is found then depends on how busy the machine is, and a plan
+    that was cut short says so."""
 
 
 IMPROVED = Planning()
@@ -221,7 +225,7 @@ class Planner(Protocol):
     def routes(
         self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: Planning, raised: Raised = ()
     ) -> Sequence[AnyRoute]:
-        """Searches from several ρ to a goal each; `raised` names edges that are dearer than they seem."""
+        """Searches from several ρ to a goal each; `raised` names edges whose cost is higher than it seems."""
 
     def first_look(self, state: Any, planning: Planning) -> Look:
         """What every first transition costs, and how many steps it takes, by what is seen of the present states."""
@@ -281,13 +285,21 @@ class PlanWalker(PolicyWalker):
         """Books the attempt, and prices up the edge if it failed."""
         super().ended(task, success)
         if not success:
-            # What failed once costs more from now on, and the search has to look beyond what it has seen.
+            # What failed once costs more from now on, and the search has to look beyond what it has seen. Where it
+            # found nothing, higher costs change nothing.
             self.raised[task].append((self.rho[task], int(self.transition[task]), self.planning.penalty))
-            self.routes[task] = None
+            route = self.routes[task]
+            if route is not None and route.outcome is Outcome.FOUND:
+                self.routes[task] = None
+
+    def _needs_search(self, task: int) -> bool:
+        """Whether the route of a task does not say how to continue from where it is, and a new search may."""
+        route, rho = self.routes[task], self.rho[task]
+        return route is None or not route.knows(rho) or route.stale(rho)
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
-        """Chooses the next transition of these tasks, searching anew only where a route does not know ρ."""
-        unrouted = [k for k in tasks if (route := self.routes[k]) is None or not route.knows(self.rho[k])]
+        """Chooses the next transition of these tasks; searches only where the last search does not cover ρ."""
+        unrouted = [k for k in tasks if self._needs_search(k)]
         alike = [k for k in unrouted if not self.raised[k]]
         groups = [alike[start : start + GROUP] for start in range(0, len(alike), GROUP)]
         for group in [*groups, *([k] for k in unrouted if self.raised[k])]:
@@ -310,17 +322,17 @@ class PlanWalker(PolicyWalker):
         ways = route.ways(rho)
         if ways is None:  # the search was spent before it began, or the goal seems to hold and does not
             return self._draw(self.agent.known(rho))
-        cost, options, nearer = ways
-        best = options.min()
+        best = ways.total.min()
         if np.isfinite(best):
             if first is None:
-                return int(np.argmin(options))
+                return int(np.argmin(ways.total))
             # Only what leads nearer to the goal: else the present, seen as it is, would always look worse than the
             # average future, and the agent would put off what it has to do.
-            close = (options <= best + self.planning.critic) & nearer
-            return int(np.argmin(np.where(close, options - np.where(close, cost, 0) + first, np.inf)))
+            close = (ways.total <= best + self.planning.critic) & ways.nearer
+            beyond = np.where(close, ways.total, 0) - np.where(close, ways.cost, 0)
+            return int(np.argmin(np.where(close, beyond + first + ways.raised, np.inf)))
         # No known way leads there. Any change that can be made may open one: on ℝ the next draw differs.
-        weights = np.exp(-cost)
+        weights = np.exp(-ways.cost)
         return self._draw(weights if weights.sum() > 0 else self.agent.known(rho))
 
     def _draw(self, weights: Float[np.ndarray, "C"]) -> int:

@@ -1,7 +1,7 @@
 """The implicit attribute graph and the shortest path in it."""
 
 from saplan.planning.expectation import ExpectedRoute, Landscape
-from saplan.planning.graph import EdgeFunction, Graph, Raised, with_raised
+from saplan.planning.graph import EdgeFunction, Graph, Raised
 from saplan.planning.search import Outcome, Plan, Route, Ways, search
 
 __all__ = [
@@ -15,5 +15,4 @@ __all__ = [
     "Route",
     "Ways",
     "search",
-    "with_raised",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 from jaxtyping import Bool, Float, Float32, Int64
 
-from saplan.planning.graph import NO_NODE, Nodes, Raised, hashed, mixers
+from saplan.planning.graph import NO_NODE, Nodes, Raised, hashed, mixers, raised_at
 from saplan.planning.index import Index
 from saplan.planning.search import Outcome, Plan, Ways
 
@@ -24,6 +24,9 @@ LONGEST = 100
 ENOUGH = 1e-3
 """Nats that values may still change by when iteration ends."""
 
+SAME = np.float32(1e-3)
+"""Share of a cell within which two ρ are the very same."""
+
 SpreadEdges = Callable[
     [Nodes], tuple[Float32[np.ndarray, "n C Q K"], Bool[np.ndarray, "n C Q"], Float32[np.ndarray, "n C"]]
 ]
@@ -33,8 +36,10 @@ SpreadEdges = Callable[
 class Landscape:
     """All ρ that can be come to, on a grid, with what every transition costs and where it may lead. It has no goal."""
 
-    def __init__(self, cells: Float32[np.ndarray, "K"], edges: SpreadEdges, max_nodes: int, max_seconds: float) -> None:
-        """`cells` is the spacing of the grid; `max_nodes` bounds it, `max_seconds` every call."""
+    def __init__(
+        self, cells: Float32[np.ndarray, "K"], edges: SpreadEdges, max_nodes: int, max_seconds: float = np.inf
+    ) -> None:
+        """`cells` is the spacing of the grid; `max_nodes` bounds it, `max_seconds` every call where a person waits."""
         self.cells, self.edges, self.max_nodes, self.max_seconds = cells, edges, max_nodes, max_seconds
         self._index, self._mixers = Index(), mixers(len(cells))
         self._rho: list[np.ndarray] = []
@@ -42,19 +47,25 @@ class Landscape:
         self._cost: list[np.ndarray] = []
         self._solved: dict[bytes, np.ndarray] = {}
         self.complete = True
-        """Whether all that can be come to has been looked at."""
+        """Whether every reachable ρ has been expanded."""
+        self.late = False
+        """Whether time, not the number of nodes, has cut it short."""
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for further nodes."""
+        return self._index.size >= self.max_nodes
 
     def find(self, rho: Nodes) -> Int64[np.ndarray, "m"]:
         """The nodes of given ρ, NO_NODE where there is none."""
         return self._index.find(self._keys(rho))
 
     def cover(self, starts: Nodes, deadline: float) -> None:
-        """Meets every ρ that can be come to from these, until a bound is reached; the next call goes on from there."""
+        """Expands every ρ reachable from these, until a bound is reached; the next call continues from there."""
         met, looked = self._index.size, sum(map(len, self._cost))
         self._meet(starts)
         waiting = np.concatenate(self._rho)[looked:]
-        within = lambda: self._index.size < self.max_nodes and time.monotonic() < deadline  # noqa: E731
-        while len(waiting) and (not self._ends or within()):
+        while len(waiting) and (not self._ends or (not self.full and time.monotonic() < deadline)):
             ends, real, cost = self.edges(waiting)
             real &= np.isfinite(cost)[:, :, None]
             target = np.full(real.shape, NO_NODE, np.int64)
@@ -64,6 +75,7 @@ class Landscape:
             self._cost.append(np.where(real.any(axis=2), cost, np.inf))
             waiting = following
         self.complete = not len(waiting)
+        self.late = not self.complete and not self.full
         if self._index.size > met or sum(map(len, self._cost)) > looked:
             self._solved.clear()
             self._lay_out(len(waiting))
@@ -136,7 +148,7 @@ class Landscape:
         if not self.complete or np.any(self.find(rho) == NO_NODE):
             self.cover(rho, deadline)
         values = self.values(low, high, deadline)
-        return [ExpectedRoute(self, values[:, k], low[k], high[k], raised) for k in range(len(rho))]
+        return [ExpectedRoute(self, rho[k], values[:, k], low[k], high[k], raised) for k in range(len(rho))]
 
 
 @dataclass(frozen=True)
@@ -144,10 +156,33 @@ class ExpectedRoute:
     """What is known about one goal from anywhere in a landscape."""
 
     landscape: Landscape
+    start: Float[np.ndarray, "K"]
     values: Float[np.ndarray, "nodes"]
     low: Float32[np.ndarray, "K"]
     high: Float32[np.ndarray, "K"]
     raised: Raised
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the search from the start ended."""
+        ways = self.ways(self.start)
+        at_goal = np.all((self.start >= self.low) & (self.start <= self.high))
+        if at_goal or (ways is not None and np.isfinite(ways.total).any()):
+            return Outcome.FOUND
+        return self._nowhere
+
+    @property
+    def _nowhere(self) -> Outcome:
+        if self.landscape.complete:
+            return Outcome.UNREACHABLE
+        return Outcome.LATE if self.landscape.late else Outcome.SPENT
+
+    def stale(self, rho: Float[np.ndarray, "K"]) -> bool:
+        """Whether a new search from ρ may find a path although this one found none: it was cut short elsewhere."""
+        if self.landscape.complete or np.array_equal(rho, self.start):
+            return False
+        ways = self.ways(rho)
+        return ways is None or not np.isfinite(ways.total).any()
 
     def knows(self, rho: Float[np.ndarray, "K"]) -> bool:
         """Whether ρ had been met when this was found out."""
@@ -168,12 +203,10 @@ class ExpectedRoute:
         there = np.all((ends >= self.low) & (ends <= self.high), axis=-1)
         value = np.where(there, 0.0, np.where(real, self.values[np.maximum(places, 0)], FAR))
         then = np.sum(value * real, axis=1) / np.maximum(real.sum(axis=1), 1)
-        cost = np.where(real.any(axis=1), cost, np.inf)
-        for place, transition, price in self.raised:
-            if np.allclose(place, rho):
-                cost[transition] += price
+        raised = raised_at(np.asarray(rho, np.float32), self.raised, self.landscape.cells * SAME, len(cost))
+        cost = np.where(real.any(axis=1), cost, np.inf) + raised
         total = np.where(then < FAR, cost + then, np.inf)
-        return Ways(cost, total, np.isfinite(total))
+        return Ways(cost, raised, total, np.isfinite(total))
 
     def plan(self, rho: Float[np.ndarray, "K"]) -> Plan:
         """The path that is taken if every change turns out as its mean. It may end before the goal: where means would
@@ -191,7 +224,7 @@ class ExpectedRoute:
             transitions.append(best)
             path.append(self.end(path[-1], best))
         if len(path) == 1 and np.any((path[0] < self.low) | (path[0] > self.high)):
-            return Plan(Outcome.UNREACHABLE if self.landscape.complete else Outcome.SPENT)
+            return Plan(self._nowhere)
         return Plan(Outcome.FOUND, cost, tuple(tuple(map(float, place)) for place in path), tuple(transitions))
 
     def end(self, rho: Float[np.ndarray, "K"], transition: int) -> Float32[np.ndarray, "K"]:

@@ -18,13 +18,13 @@ EdgeFunction = Callable[[Nodes], tuple[Float32[np.ndarray, "n C K"], Float32[np.
 Raised = Sequence[tuple[Float32[np.ndarray, "K"], int, float]]
 """Edges that cost more than they seem to: (ρ, transition, how much more)."""
 
-__all__ = ["NO_NODE", "EdgeFunction", "Graph", "Nodes", "Raised", "hashed", "mixers", "with_raised"]
+__all__ = ["NO_NODE", "EdgeFunction", "Graph", "Nodes", "Raised", "hashed", "mixers", "raised_at", "with_raised"]
 
 
 def with_raised(edges: EdgeFunction, raised: Raised, grain: Float32[np.ndarray, "K"]) -> EdgeFunction:
-    """The same edges, some of them dearer."""
+    """The same edges, some of them at a higher cost."""
 
-    def dearer(nodes: Nodes) -> tuple[Float32[np.ndarray, "n C K"], Float32[np.ndarray, "n C"]]:
+    def costlier(nodes: Nodes) -> tuple[Float32[np.ndarray, "n C K"], Float32[np.ndarray, "n C"]]:
         ends, cost = edges(nodes)
         cost = np.array(cost)
         cells = np.rint(nodes / grain)
@@ -32,7 +32,18 @@ def with_raised(edges: EdgeFunction, raised: Raised, grain: Float32[np.ndarray, 
             cost[np.all(cells == np.rint(rho / grain), axis=1), transition] += price
         return ends, cost
 
-    return dearer if raised else edges
+    return costlier if raised else edges
+
+
+def raised_at(
+    rho: Float32[np.ndarray, "K"], raised: Raised, grain: Float32[np.ndarray, "K"], transitions: int
+) -> Float64[np.ndarray, "C"]:
+    """How much more every transition costs at one ρ."""
+    more = np.zeros(transitions)
+    for place, transition, price in raised:
+        if np.all(np.rint(place / grain) == np.rint(rho / grain)):
+            more[transition] += price
+    return more
 
 
 class Graph:
@@ -41,7 +52,7 @@ class Graph:
     def __init__(self, starts: Nodes, grain: Float32[np.ndarray, "K"], edges: EdgeFunction) -> None:
         """One start per owner; `grain` is the spacing below which two values of an attribute are the same node."""
         self._edges = edges
-        self._grain = grain
+        self.grain = grain
         self._mixers = mixers(starts.shape[1] + 1)
         self._index = Index()
         # Arrays have room to spare and double when it is used up; in use are the first `len(self)` rows.
@@ -131,7 +142,7 @@ class Graph:
         self.owner[start:] = owner
 
     def _hash(self, rho: Nodes, owner: Int64[np.ndarray, "m"]) -> Int64[np.ndarray, "m"]:
-        cells = np.rint(rho / self._grain).astype(np.int64)
+        cells = np.rint(rho / self.grain).astype(np.int64)
         return hashed(np.column_stack([cells, owner]), self._mixers)
 
 

@@ -10,7 +10,7 @@ import scipy.sparse
 from jaxtyping import Bool, Float, Int64
 from scipy.sparse.csgraph import dijkstra
 
-from saplan.planning.graph import NO_NODE, EdgeFunction, Graph, Nodes
+from saplan.planning.graph import NO_NODE, EdgeFunction, Graph, Nodes, Raised, raised_at, with_raised
 
 FREE = 1e-9
 """What an edge costs at least: csgraph reads a stored zero as "no edge", and a path must not circle on free edges."""
@@ -21,7 +21,8 @@ class Outcome(enum.Enum):
 
     FOUND = "a path was found"
     UNREACHABLE = "no path leads there, as far as the agent knows"
-    SPENT = "the search reached its bound before it found a path"
+    SPENT = "the search reached its bound of nodes before it found a path"
+    LATE = "the search ran out of time before it found a path"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,9 @@ class Ways(NamedTuple):
     """The transitions that one can set out with from a ρ."""
 
     cost: Float[np.ndarray, "C"]
-    """What each costs by itself, infinite where it is none."""
+    """What each costs by itself, infinite where there is no such transition."""
+    raised: Float[np.ndarray, "C"]
+    """The part of that cost that was added because the transition failed from this very ρ."""
     total: Float[np.ndarray, "C"]
     """What it costs to reach the goal by way of each."""
     nearer: Bool[np.ndarray, "C"]
@@ -66,6 +69,12 @@ class Route:
     field: Field
     owner: int
     outcome: Outcome
+    raised: Raised = ()
+
+    def stale(self, rho: Float[np.ndarray, "K"]) -> bool:
+        """Whether a new search from ρ may find a path although this one found none: it was cut short elsewhere."""
+        start = self.field.graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0] == self.owner
+        return self.outcome in (Outcome.SPENT, Outcome.LATE) and not start
 
     def node(self, rho: Float[np.ndarray, "K"]) -> int:
         """The node of ρ in this route's graph, NO_NODE if the search did not meet it or did not look beyond it."""
@@ -90,7 +99,8 @@ class Route:
             return None
         graph, remaining = self.field.graph, self.field.remaining
         nearer = remaining[np.maximum(graph.ends[node], 0)] < remaining[node]
-        return Ways(graph.cost[node], self.options(node), nearer)
+        raised = raised_at(rho, self.raised, graph.grain, len(nearer))
+        return Ways(graph.cost[node], raised, self.options(node), nearer)
 
     def end(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
         """Where a transition that leads somewhere leads."""
@@ -124,36 +134,39 @@ def search(
     grain: Float[np.ndarray, "K"],
     edges: EdgeFunction,
     max_nodes: int = 100_000,
-    max_seconds: float = 10.0,
+    max_seconds: float = np.inf,
+    raised: Raised = (),
 ) -> list[Route]:
     """Searches from several starts, each for its own goal low <= ρ <= high, side by side.
 
     The graph grows layer by layer, in batches. Once an owner's goal has been met, only nodes cheaper to reach than the
-    goal are looked beyond, as Dijkstra would; when none is left the path is optimal. `max_nodes` bounds the nodes per
-    owner, `max_seconds` the whole call.
+    goal are expanded, as Dijkstra would; when none is left the path is optimal. `max_nodes` bounds the nodes per owner.
+    `max_seconds` bounds the whole call where a person waits for it; what is found then depends on the machine.
+    `raised` names edges that cost more than `edges` says.
     """
-    graph, deadline = Graph(starts, grain, edges), time.monotonic() + max_seconds
-    spent, is_goal = np.zeros(len(starts), bool), np.zeros(0, bool)
+    graph, deadline = Graph(starts, grain, with_raised(edges, raised, grain)), time.monotonic() + max_seconds
+    spent, is_goal, late = np.zeros(len(starts), bool), np.zeros(0, bool), False
     while True:
         rho, owner = graph.rho[len(is_goal) :], graph.owner[len(is_goal) :]
         is_goal = np.append(is_goal, np.all((rho >= low[owner]) & (rho <= high[owner]), axis=1))
         frontier = _frontier(graph, is_goal, spent)
         if not len(frontier):
             break
-        counts = np.bincount(graph.owner, minlength=len(starts))
-        full = (counts >= max_nodes) | (time.monotonic() > deadline)
+        late |= time.monotonic() > deadline
+        full = (np.bincount(graph.owner, minlength=len(starts)) >= max_nodes) | late
         spent[graph.owner[frontier]] |= full[graph.owner[frontier]]
         frontier = frontier[~spent[graph.owner[frontier]]]
         if len(frontier):
             graph.expand(frontier)
-    field = Field(graph, is_goal)
-    return [Route(field, k, _outcome(float(field.remaining[k]), bool(spent[k]))) for k in range(len(starts))]
+    field, cut = Field(graph, is_goal), Outcome.LATE if late else Outcome.SPENT
+    outcomes = [_outcome(float(field.remaining[k]), cut if spent[k] else None) for k in range(len(starts))]
+    return [Route(field, k, outcome, raised) for k, outcome in enumerate(outcomes)]
 
 
-def _outcome(remaining: float, spent: bool) -> Outcome:
+def _outcome(remaining: float, cut: Outcome | None) -> Outcome:
     if np.isfinite(remaining):
         return Outcome.FOUND
-    return Outcome.SPENT if spent else Outcome.UNREACHABLE
+    return cut or Outcome.UNREACHABLE
 
 
 def _frontier(

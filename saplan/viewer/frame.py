@@ -8,10 +8,10 @@ from saplan.envs.lettering import text
 from saplan.envs.palette import FLOOR, INK, KINDS, LINE, PAGE, WHITE, Colour, shade
 from saplan.envs.picture import Picture, paint
 from saplan.envs.sprites import flatten
+from saplan.envs.thought import Leg
 from saplan.viewer.chart import chart
 from saplan.viewer.plane import Plane
 from saplan.viewer.task import Moment, Task
-from saplan.viewer.thought import Leg
 
 CELL = 32
 PANEL = 330

@@ -1,7 +1,7 @@
 """One task being carried out step by step: a map, a goal and a method. The page and the films show nothing else."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,14 +11,17 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from saplan.baselines.methods import AnyAgent
+from saplan.envs.arithmetic import why_not
+from saplan.envs.thought import Thought, name_of, think
 from saplan.errors import InputError
 from saplan.games import Game
 from saplan.games.scene import Scene
 from saplan.goals import Goal, format_goal, parse_goal
 from saplan.model.walk import IMPROVED, Planning, Walker, usual_planning
-from saplan.viewer.arithmetic import why_not
 from saplan.viewer.maps import BUDGET, Rho, Start
-from saplan.viewer.thought import Thought, name_of, think
+
+PATIENCE = 10.0
+"""Seconds that a person waits for a search. What is cut short says so."""
 
 
 @partial(jax.jit, static_argnums=0)
@@ -156,6 +159,6 @@ def _attributes(game: Game[Any], state: Any) -> Float[Array, "K"]:
 
 
 def planning_of(agent: AnyAgent) -> Planning:
-    """How an agent's plans are made: as in its evaluation."""
+    """How an agent's plans are made: as in its evaluation, but within a few seconds."""
     settings = getattr(agent, "settings", None)
-    return IMPROVED if settings is None else usual_planning(settings)
+    return replace(IMPROVED if settings is None else usual_planning(settings), max_seconds=PATIENCE)

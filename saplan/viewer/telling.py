@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from saplan.envs.arithmetic import Arithmetic
+from saplan.envs.thought import Thought
 from saplan.games import Game
-from saplan.viewer.arithmetic import Arithmetic
 from saplan.viewer.maps import Start
 from saplan.viewer.messages import numbers, scene_data
 from saplan.viewer.plane import CELL, Plane
 from saplan.viewer.task import Moment, Task
-from saplan.viewer.thought import Thought
 
 
 def spans_message(number: int, game: Game[Any], begin: Start) -> dict[str, Any]:

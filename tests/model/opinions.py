@@ -34,7 +34,7 @@ def opinion(space: Product, judge: Callable[..., Any]) -> Opinion:
 def memory_of(space: Product, changes: Any, capacity: int, explored: Any = (), executed: Any = ()) -> Memory:
     """𝓑 with these changes in this order, after these visits."""
     memory = remember(
-        empty_memory(space, capacity), space, jnp.array(changes, jnp.float32), jnp.ones(len(changes), bool)
+        empty_memory(space, capacity, 2**14), space, jnp.array(changes, jnp.float32), jnp.ones(len(changes), bool)
     )
     visits = jnp.array([*explored, *executed], jnp.float32).reshape(-1, space.size)
     exploring = jnp.arange(len(visits)) < len(explored)

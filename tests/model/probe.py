@@ -15,6 +15,7 @@ from saplan.games.base import Game, Words
 from saplan.games.scene import Scene
 from saplan.goals import Goal, exactly
 from saplan.model.agent import Agent
+from saplan.model.memory import condense
 from saplan.model.settings import Settings
 from saplan.model.training import Learner, begin_training, train_chunk
 
@@ -140,7 +141,7 @@ def chunks(learner: Learner, count: int, times: int) -> Learner:
 
 
 def agent_of(learner: Learner) -> Agent:
-    return Agent(learner.policy, learner.detector, learner.memory, GAME, SMALL)
+    return Agent(learner.policy, learner.detector, *condense(learner.memory), GAME, SMALL)
 
 
 @functools.cache

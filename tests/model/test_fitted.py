@@ -11,6 +11,7 @@ from saplan.games import Mining, Switches
 from saplan.games.base import unsure
 from saplan.model.agent import Agent
 from saplan.model.fitted import Fitted, Perceived
+from saplan.model.memory import condense
 from saplan.model.settings import MISREADINGS, settings_for
 from saplan.model.training import begin_training
 
@@ -75,7 +76,7 @@ def test_the_truth_judges_and_the_plan_says_what_it_does_not_know() -> None:
     assert settings.rare == MISREADINGS
     assert settings_for(game.game).rare == 0
     learner = begin_training(game, settings, jax.random.key(0))
-    agent = Agent(learner.policy, learner.detector, learner.memory, game, settings)
+    agent = Agent(learner.policy, learner.detector, *condense(learner.memory), game, settings)
     goal = agent.goal("red=1")
     assert agent.plan(state, goal).unsure == unsure(game, state)
     # The agent thinks that it holds a red one already; it does not, and that is what counts.

@@ -8,7 +8,6 @@ import numpy as np
 
 from saplan.algebra import Cyclic, Natural, Product, Real
 from saplan.model.memory import (
-    CELLS,
     NEW_PER_UPDATE,
     Memory,
     cell,
@@ -20,12 +19,13 @@ from saplan.model.memory import (
 )
 
 SPACE = Product.of(count=Natural(), dial=Cyclic(3), ore=Real(resolution=1.0, low=0.0, high=8.0))
+CELLS = 2**14
 take_in = jax.jit(remember, static_argnums=1)
 
 
 def taken(*changes: tuple[float, float, float], capacity: int = 8, happened: list[bool] | None = None) -> Memory:
     mask = jnp.ones(len(changes), bool) if happened is None else jnp.array(happened)
-    return take_in(empty_memory(SPACE, capacity), SPACE, jnp.array(changes, jnp.float32), mask)
+    return take_in(empty_memory(SPACE, capacity, CELLS), SPACE, jnp.array(changes, jnp.float32), mask)
 
 
 def test_distinct_changes_get_one_entry_each() -> None:
@@ -59,7 +59,7 @@ def test_entries_are_found_again() -> None:
 
 def test_reals_are_merged_by_their_mean() -> None:
     random = np.random.default_rng(0)
-    memory, all_draws = empty_memory(SPACE, 8), []
+    memory, all_draws = empty_memory(SPACE, 8, CELLS), []
     for _ in range(20):
         draws = random.uniform(0.5, 1.49, 32).astype(np.float32)
         all_draws.append(draws)
@@ -91,7 +91,7 @@ def test_overflow_is_counted() -> None:
 def test_what_one_update_cannot_take_in_is_taken_in_later() -> None:
     count = 2 * NEW_PER_UPDATE + 3
     changes = jnp.array([(float(n), 0.0, 0.0) for n in range(1, count + 1)])
-    memory, sizes = empty_memory(SPACE, 32), []
+    memory, sizes = empty_memory(SPACE, 32, CELLS), []
     for _ in range(4):
         memory = take_in(memory, SPACE, changes, jnp.ones(count, bool))
         sizes.append(int(memory.size))
@@ -106,7 +106,7 @@ def test_discrete_changes_stay_exact() -> None:
     def often(memory: Memory) -> Memory:
         return jax.lax.fori_loop(0, 5000, lambda _, m: remember(m, SPACE, changes, jnp.ones(3, bool)), memory)
 
-    memory = often(empty_memory(SPACE, 4))
+    memory = often(empty_memory(SPACE, 4, CELLS))
     np.testing.assert_array_equal(memory.delta[:3, :2], changes[:, :2])
     np.testing.assert_allclose(memory.delta[:3, 2], changes[:, 2], rtol=1e-3)
     np.testing.assert_array_equal(memory.spread[:3, :2], np.zeros((3, 2)))
@@ -119,9 +119,9 @@ def test_visits_are_counted_as_a_counter_counts() -> None:
     rho = rho.astype(np.float32)
     who = random.integers(0, 3, 200)
     memory = jax.jit(count_visits, static_argnums=1)(
-        empty_memory(SPACE, 2), SPACE, jnp.array(rho), jnp.array(who == 0), jnp.array(who == 1)
+        empty_memory(SPACE, 2, CELLS), SPACE, jnp.array(rho), jnp.array(who == 0), jnp.array(who == 1)
     )
-    bins, cells = np.asarray(SPACE.bin(jnp.array(rho))), np.asarray(cell(SPACE, jnp.array(rho)))
+    bins, cells = np.asarray(SPACE.bin(jnp.array(rho))), np.asarray(cell(SPACE, jnp.array(rho), CELLS))
     for number, (by_bin, by_cell) in enumerate(
         [(memory.explored, memory.explored_cells), (memory.executed, memory.executed_cells)]
     ):
@@ -146,9 +146,9 @@ def test_attempts_are_tallied_by_transition() -> None:
 
 def test_joint_cells_tell_places_apart() -> None:
     grid = np.stack(np.meshgrid(np.arange(6), np.arange(3), np.arange(0.5, 8)), axis=-1).reshape(-1, 3)
-    cells = np.asarray(cell(SPACE, jnp.array(grid, jnp.float32)))
+    cells = np.asarray(cell(SPACE, jnp.array(grid, jnp.float32), CELLS))
     assert cells.min() >= 0
     assert cells.max() < CELLS
     assert len(set(cells.tolist())) > 0.95 * len(grid)
-    same = cell(SPACE, jnp.array([(2.0, 1.0, 3.1), (2.0, 1.0, 3.9), (2.0, 1.0, 4.1)]))
+    same = cell(SPACE, jnp.array([(2.0, 1.0, 3.1), (2.0, 1.0, 3.9), (2.0, 1.0, 4.1)]), CELLS)
     assert same[0] == same[1] != same[2]

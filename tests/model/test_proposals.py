@@ -91,7 +91,7 @@ def test_where_everything_is_denied_all_possible_ends_are_alike() -> None:
 
 
 def test_an_empty_memory_still_gives_a_distribution() -> None:
-    rows = weights(empty_memory(SPACE, 5), YES, replace(PLAIN, doubt=0.2), (1, 0))
+    rows = weights(empty_memory(SPACE, 5, 2**14), YES, replace(PLAIN, doubt=0.2), (1, 0))
     assert np.isfinite(np.log(rows)).all()
 
 

@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from saplan.planning import Graph, Outcome, Plan, Route, search, with_raised
-from saplan.planning.graph import NO_NODE
+from saplan.planning import Graph, Outcome, Plan, Route, search
+from saplan.planning.graph import NO_NODE, with_raised
 
 from .worlds import INFINITE, cost_along, edges_of, route, rows
 
@@ -114,10 +114,10 @@ def test_a_goal_with_a_tolerance() -> None:
     assert route(edges, 0, 2.6, 2.9, max_nodes=50).outcome is not Outcome.FOUND
 
 
-def test_no_time_at_all_spends_the_budget() -> None:
+def test_no_time_at_all_is_reported_as_such() -> None:
     found = route(DIAMOND, 0, 3, max_seconds=0)
-    assert found.outcome is Outcome.SPENT
-    assert found.plan(np.array([0.0])) == Plan(Outcome.SPENT)
+    assert found.outcome is Outcome.LATE
+    assert found.plan(np.array([0.0])) == Plan(Outcome.LATE)
     assert found.node(np.array([0.0])) == NO_NODE
     assert route(DIAMOND, 3, 3, max_seconds=0).outcome is Outcome.FOUND, "where one is, one needs no time to get"
 
@@ -149,7 +149,7 @@ def test_an_endless_graph_stops_at_its_bound_of_time() -> None:
         return endless(nodes)
 
     began = time.monotonic()
-    assert route(slowly, (0, 0), (-5, -5), max_nodes=10**9, max_seconds=0.3).outcome is Outcome.SPENT
+    assert route(slowly, (0, 0), (-5, -5), max_nodes=10**9, max_seconds=0.3).outcome is Outcome.LATE
     assert 0.3 <= time.monotonic() - began < 5
 
 

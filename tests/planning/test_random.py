@@ -5,7 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from saplan.planning import Outcome, search, with_raised
+from saplan.planning import Outcome, search
+from saplan.planning.graph import with_raised
 
 from .worlds import INFINITE, Lattice, cost_along, route, rows
 

@@ -14,7 +14,7 @@ from saplan.baselines.unstructured import TablePlanner
 from saplan.games import Game
 from saplan.model.agent import Agent, InExpectation, edge_outlook, in_batches
 from saplan.model.walk import AnyRoute, Planning, PlanWalker, Walker
-from saplan.planning import Outcome, Plan
+from saplan.planning import Outcome, Plan, Ways
 
 MOST_OPTIONS = 12
 """First transitions that are shown."""
@@ -57,6 +57,8 @@ class Thought:
 
     found: bool
     words: str
+    outcome: str
+    """`found`, `unreachable`, `spent` or `late` of a search; `none` by a method that makes no plan."""
     path: tuple[Leg, ...] = ()
     options: tuple[Option, ...] = ()
     unit: str = ""
@@ -76,7 +78,7 @@ def think(walker: Walker) -> Thought:
         return _on_a_route(walker)
     if isinstance(walker, MiningOracle):
         return _by_values(walker)
-    return Thought(True, "this method makes no plan: one policy walks straight for the goal")
+    return Thought(True, "this method makes no plan: one policy walks straight for the goal", "none")
 
 
 def name_of(game: Game[Any], delta: Float[np.ndarray, "K"]) -> str:
@@ -94,16 +96,17 @@ def _on_a_route(walker: PlanWalker | GraphOracle) -> Thought:
     ways = None if route is None else route.ways(rho)
     if route is None or ways is None:
         holds = bool(np.all((rho >= walker.low[0]) & (rho <= walker.high[0])))
-        return Thought(False, SEEMS_REACHED if holds else Outcome.SPENT.value, unit=unit)
+        outcome = Outcome.FOUND if holds else Outcome.SPENT
+        return Thought(False, SEEMS_REACHED if holds else outcome.value, outcome.name.lower(), unit=unit)
     chosen = int(walker.change[0] if isinstance(walker, GraphOracle) else walker.transition[0])
     plan = _plan_from(route, rho, chosen, bool(np.isfinite(ways.total[chosen])))
     found = plan.outcome is Outcome.FOUND
     words = plan.outcome.value if found else _why_lost(walker, route, plan.outcome)
     first, leads = _first_steps(walker), np.isfinite(ways.total)
     total = np.where(leads, ways.total, np.inf)
-    total[leads] += _first_costs(walker, ways.cost, first)[leads] - ways.cost[leads]
+    total[leads] += (_first_costs(walker, ways, first) - ways.cost)[leads]
     options = _options(walker, total, first, chosen)
-    return Thought(found, words, _legs(walker, plan), options, unit)
+    return Thought(found, words, plan.outcome.name.lower(), _legs(walker, plan), options, unit)
 
 
 def _plan_from(route: AnyRoute, rho: Float[np.ndarray, "K"], chosen: int, leads: bool) -> Plan:
@@ -190,14 +193,12 @@ def _first_steps(walker: PlanWalker | GraphOracle) -> Float[np.ndarray, "C"]:
     return np.asarray(walker.agent.first_look(walker.state, walker.planning)[1][0], float)
 
 
-def _first_costs(
-    walker: PlanWalker | GraphOracle, by_route: Float[np.ndarray, "C"], steps: Float[np.ndarray, "C"]
-) -> Float[np.ndarray, "C"]:
-    """What a first transition costs as the walker sees it, who may know more than its route."""
+def _first_costs(walker: PlanWalker | GraphOracle, ways: Ways, steps: Float[np.ndarray, "C"]) -> Float[np.ndarray, "C"]:
+    """What a first transition costs as the walker sees it, which may know more than its route."""
     if isinstance(walker, GraphOracle):
         return steps
     seen = walker.agent.first_look(walker.state, walker.planning)[0]
-    return by_route if seen is None else np.asarray(seen[0], float)
+    return ways.cost if seen is None else np.asarray(seen[0], float) + ways.raised
 
 
 def _change(walker: PlanWalker | GraphOracle, rho: Float[np.ndarray, "K"], transition: int) -> np.ndarray:
@@ -250,7 +251,8 @@ def _by_values(walker: MiningOracle) -> Thought:
             )  # fmt: skip
     options.sort(key=lambda option: option.cost or 0.0)
     words = "no path, but the steps that are left are known from everywhere" if options else Outcome.UNREACHABLE.value
-    return Thought(bool(options), words, (), tuple(options), "steps")
+    outcome = Outcome.FOUND if options else Outcome.UNREACHABLE
+    return Thought(bool(options), words, outcome.name.lower(), (), tuple(options), "steps")
 
 
 def _why_lost(walker: OracleWalker | PlanWalker, route: AnyRoute, outcome: Outcome) -> str:

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from saplan.envs.arithmetic import Arithmetic, why_not
 from saplan.games import Exchange, Mining, Switches
 from saplan.goals import parse_goal
-from saplan.viewer.arithmetic import Arithmetic, why_not
 
 THREE_RED = np.array([3.0, 1.0, 2.0, 0.0, 0.0, 0.0, 1.0])
 """Switches: 3 red, 1 green and 2 blue on the map, nothing held."""

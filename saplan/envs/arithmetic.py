@@ -26,12 +26,12 @@ class Arithmetic:
     """The changes of a game from one ρ on."""
 
     def __init__(self, game: Game[Any], rho: Float[np.ndarray, "K"]) -> None:
-        """Changes of uncertain size are no fixed vectors: where a game has quantities, nothing is ruled out so."""
+        """Nothing is ruled out where changes are not named, or vary in size as those of quantities do."""
         self.game, self.rho = game, np.asarray(rho, float)
         blocks = game.space.blocks
         changes = np.array([delta for _, delta in game.admissible()], float).reshape(-1, len(blocks))
-        quantities = any(isinstance(block, Real) for block in blocks)
-        counts = [] if quantities else [k for k, block in enumerate(blocks) if isinstance(block, Natural | Integer)]
+        unknown = not len(changes) or any(isinstance(block, Real) for block in blocks)
+        counts = [] if unknown else [k for k, block in enumerate(blocks) if isinstance(block, Natural | Integer)]
         self.changes, self.counts = changes, counts
         self.lowest = np.array([0.0 if isinstance(block, Natural) else -np.inf for block in blocks])
 
