@@ -11,6 +11,7 @@ from pathlib import Path
 
 from saplan.experiments.evaluate import evaluate
 from saplan.runs.config import write_json
+from saplan.runs.provenance import provenance
 from saplan.runs.store import open_agent
 
 
@@ -30,7 +31,8 @@ def main() -> None:
         rows.append({"farthest": farthest, "success": success})
         print(f"goals up to {farthest} changes away: {success:.1%}", flush=True)
     if options.json is not None and config is not None:
-        write_json(options.json, {"config": config.to_json(), "tasks": options.tasks, "by_distance": rows})
+        told = {"config": config.to_json(), "tasks": options.tasks, "by_distance": rows, **provenance()}
+        write_json(options.json, told)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def table() -> str:
     lines = ["| tried | good | remarks |", "| --- | --- | --- |"]
     sums: dict[str, list[int]] = {row: [0, 0] for row in ROWS.values()}
     remarks: dict[str, str] = {}
-    for name, figure in (read_json(FIGURES) if FIGURES.exists() else {}).items():
+    for name, figure in (read_json(FIGURES)["figures"] if FIGURES.exists() else {}).items():
         row = row_of(name)
         sums[row][0] += figure["good"]
         sums[row][1] += figure["tried"]

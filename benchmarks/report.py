@@ -13,6 +13,8 @@ from typing import Any
 
 import jax
 
+from saplan.runs.provenance import code
+
 PACKAGES = (
     "saplan",
     "jax",
@@ -56,6 +58,7 @@ def setting() -> dict[str, Any]:
         "load": round(os.getloadavg()[0], 2),
         "device": f"{device.platform} ({device.device_kind})",
         "versions": versions,
+        "code": code(),
     }
 
 

@@ -7,7 +7,6 @@ Trains with the default settings, with checkpoints and looks at held-back tasks,
 
 import argparse
 import os
-import platform
 import signal
 import tempfile
 import time
@@ -76,8 +75,7 @@ class Watch:
             "each_five_minutes": [
                 next(row[2] for row in self.rows if row[0] >= at) for at in range(0, int(self.rows[-1][0]), 300)
             ],
-            "hardware": hardware(),
-            "versions": {"python": platform.python_version(), "jax": jax.__version__},
+            **provenance(),
         }  # fmt: skip
 
 

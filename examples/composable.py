@@ -25,6 +25,7 @@ from saplan.games.grid import INTERACT, MOVES, NOWHERE, Map, MapRules, Places, d
 from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
 from saplan.goals import Goal, exactly
 from saplan.runs.config import write_json
+from saplan.runs.provenance import provenance
 
 REPORTED = {"coloured-switches": 0.831, "crafting": 0.998}
 """What the authors report."""
@@ -220,7 +221,7 @@ def main() -> None:
                 flush=True,
             )
             if options.json:
-                write_json(options.json, rows)
+                write_json(options.json, {"rows": rows, **provenance()})
 
 
 if __name__ == "__main__":

@@ -78,7 +78,9 @@ def test_evaluate_for_people(run: Path, paper: list[str], capsys: pytest.Capture
 
 
 def test_plan_as_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = json.loads(said(capsys, "plan", str(run), "--goal", "red=1 blue>=0", "--budget", "20", "--json"))
+    result = json.loads(
+        said(capsys, "plan", str(run), "--goal", "red=1 blue>=0", "--budget", "20", "--json", "--anyway")
+    )
     assert (result["game"], result["goal"]) == ("switches", "red=1 blue>=0")
     assert result["outcome"] in ("found", "unreachable", "spent")
     assert set(result["start"]) == {
@@ -94,7 +96,7 @@ def test_plan_as_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_plan_for_people(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed = said(capsys, "plan", str(run), "--goal", "red=1", "--budget", "20")
+    printed = said(capsys, "plan", str(run), "--goal", "red=1", "--budget", "20", "--anyway")
     for words in ("goal  red=1", "Plan: ", "Carrying it out", "☻"):
         assert words in printed
     assert printed.rstrip().splitlines()[-1].startswith("goal ")
@@ -107,6 +109,61 @@ def test_a_plan_to_where_one_is(run: Path, capsys: pytest.CaptureFixture[str]) -
     assert result["success"] is True
     assert result["steps"] == 0
     assert "goal reached in 0 steps" in said(capsys, "plan", str(run), "--goal", "red=0", "--budget", "20")
+
+
+IMPOSSIBLE = {"switches": "red=9", "exchange": "red=50 blue=50", "mining": "m1=6 m2=1"}
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
+    """What a plan that leads nowhere prints, and the line that says why; the exit code is its own."""
+    capsys.readouterr()
+    assert main(["plan", *arguments]) == 4
+    captured = capsys.readouterr()
+    (line,) = captured.err.splitlines()
+    assert line.startswith("saplan: no plan: ")
+    assert "nothing was done" in line
+    return captured.out, line
+
+
+@pytest.mark.parametrize("method", ["structured", "curriculum", "oracle"])
+@pytest.mark.parametrize("game", IMPOSSIBLE)
+def test_without_a_path_nothing_is_done(game: str, method: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It used to say that there is no path, and then make 150 random, irreversible steps."""
+    arguments = [game, "--method", method, "--goal", IMPOSSIBLE[game]]
+    printed, line = refused(capsys, *arguments)
+    assert "out of reach" in line
+    assert "Carrying it out" not in printed
+    printed, _ = refused(capsys, *arguments, "--json")
+    told = json.loads(printed)
+    assert (told["outcome"], told["steps"], told["attempts"], told["success"]) == ("unreachable", 0, [], False)
+    assert told["reason"] in line
+
+
+def test_why_there_is_no_path_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "red can become at most" in refused(capsys, "switches", "--goal", "red=9")[1]
+    assert "can be had, but not all at once" not in refused(capsys, "exchange", "--goal", "red=50 blue=50")[1]
+    assert "no amounts" in refused(capsys, "mining", "--goal", "m1=6 m2=1")[1]
+
+
+def test_an_agent_that_knows_no_path_acts_only_when_told_to(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the rules there is a path; this agent has hardly learnt anything and knows none."""
+    goal = ["--goal", "red>=1 green>=1 blue>=1", "--budget", "30"]
+    if "steps" not in refused(capsys, str(run), *goal)[0]:
+        assert "goal not reached within 30 steps" in said(capsys, "plan", str(run), *goal, "--anyway")
+
+
+def test_what_is_printed_is_what_is_carried_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """The transitions that were tried are those of the plan, or of a new plan that was printed."""
+    for seed in ("0", "1", "2"):
+        told = json.loads(said(capsys, "plan", "mining", "--goal", "m1=5 m2=6", "--seed", seed, "--json"))
+        plans = {0: [edge["transition"] for edge in told["path"]]}
+        plans |= {change["step"]: change["path"] for change in told["new_plans"]}
+        plan, step = plans[0], 0
+        for attempt in told["attempts"]:
+            assert plan, "there was something to try"
+            assert attempt["transition"] == plan[0]
+            step += attempt["steps"]
+            plan = plans.get(step, plan[1:] if attempt["success"] else plan)
 
 
 def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:

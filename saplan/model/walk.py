@@ -299,7 +299,7 @@ class PlanWalker(PolicyWalker):
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
         """Chooses the next transition of these tasks; searches only where the last search does not cover ρ."""
-        unrouted = [k for k in tasks if self._needs_search(k)]
+        unrouted = [k for k in map(int, tasks) if self._needs_search(k)]
         alike = [k for k in unrouted if not self.raised[k]]
         groups = [alike[start : start + GROUP] for start in range(0, len(alike), GROUP)]
         for group in [*groups, *([k] for k in unrouted if self.raised[k])]:

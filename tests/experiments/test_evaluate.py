@@ -1,5 +1,7 @@
 """Tasks carried out in the corridor, where the fewest possible steps are known."""
 
+import itertools
+import time
 from collections import deque
 from dataclasses import replace
 
@@ -10,12 +12,15 @@ import numpy as np
 import pytest
 from model.probe import COUNT_UP, GAME, TOGGLE, agent_of, begun, standing, trained
 
+from saplan.baselines.curriculum import CurriculumAgent, CurriculumSettings
 from saplan.baselines.oracle import Oracle
 from saplan.experiments.evaluate import causes_of_failure, evaluate, success_apart
 from saplan.games import make_game, task_set
 from saplan.goals import Goal
 from saplan.model.agent import Agent
 from saplan.model.walk import FAITHFUL, IMPROVED, Attempt, Planning, PlanWalker, Walk
+from saplan.planning import Outcome, Route, Ways
+from saplan.runs.store import load
 
 TASKS, BUDGET = 100, 40
 STRICT = replace(IMPROVED, attempt_steps=12, penalty=2.0)
@@ -161,6 +166,11 @@ def test_causes_of_failure() -> None:
         ],
     )
     assert causes_of_failure(trained(), walked, 50) == {"navigation": 2, "edge detector wrong": 1, "out of steps": 2}
+    settings = CurriculumSettings(**vars(trained().settings))
+    agent_without = CurriculumAgent(trained().policy, jnp.ones((), jnp.int32), GAME, settings)
+    assert causes_of_failure(agent_without, walked, 50) == {"out of steps": 5}, (
+        "no edge detector, nothing wrong with it"
+    )
     nothing = Walk(np.array([True]), np.zeros(1, int))
     assert causes_of_failure(trained(), nothing, 50) == {"navigation": 0, "edge detector wrong": 0, "out of steps": 0}
 
@@ -177,3 +187,61 @@ def test_exchange_tells_apart_what_needs_a_trade() -> None:
     on_map, wanted = np.asarray(jax.vmap(game.attributes)(states))[:, :3], np.asarray(goals.low)[:, 3:]
     assert apart["needs no trade"]["tasks"] == (wanted <= on_map).all(axis=1).sum()
     assert success_apart(trained(), walked, 0) == {}
+
+
+def test_the_critic_does_not_forget_that_a_transition_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both lead to the goal at nearly the same cost; the first failed here, and looks a little nearer."""
+    one = walker(standing(0, 0, 0), (3, -np.inf), (3, np.inf))
+    one.settle()
+    total, raised, seen = np.array([2.25, 2.0]), np.array([0.25, 0.0]), np.array([1.0, 1.1])
+    ways = Ways(np.array([1.25, 1.0]), raised, total, np.array([True, True]))
+    monkeypatch.setattr(Route, "ways", lambda *_: ways)
+    assert one._choose(one.routes[0], np.zeros(2), seen) == 1
+    monkeypatch.setattr(Route, "ways", lambda *_: ways._replace(raised=np.zeros(2)))
+    assert one._choose(one.routes[0], np.zeros(2), seen) == 0
+
+
+def test_after_a_spent_search_the_agent_searches_from_where_it_is() -> None:
+    one = walker(standing(0, 0, 0), (3, -np.inf), (3, np.inf), planning=replace(IMPROVED, max_nodes=3))
+    one.settle()
+    first = one.routes[0]
+    assert first is not None
+    assert first.outcome is Outcome.SPENT
+    one.decide(np.array([0]))
+    assert one.routes[0] is first, "from the same ρ it would find nothing else"
+    one.rho = np.array([[2.0, 1.0]], np.float32)
+    one.decide(np.array([0]))
+    assert one.routes[0] is not first
+    assert one.routes[0].outcome is Outcome.FOUND
+
+
+def test_a_search_that_found_nothing_is_not_repeated_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = walker(standing(0, 3, 1), (1, -np.inf), (1, np.inf))
+    one.settle()
+    assert one.routes[0].outcome is Outcome.UNREACHABLE
+    monkeypatch.setattr(one, "agent", None)
+    one.ended(0, False)
+    assert one.routes[0] is not None
+
+
+def test_success_does_not_depend_on_how_fast_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at the clock costs an hour: where searches were bounded in seconds, they were all cut off."""
+    for agent in (trained(), load("mining")):
+        clock = itertools.count(step=3600)
+        usual = evaluate(agent, 10, budget=40, task_seed=5)
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "monotonic", lambda clock=clock: float(next(clock)))
+            slow = evaluate(agent, 10, budget=40, task_seed=5)
+        assert slow.attempts == usual.attempts
+        np.testing.assert_array_equal(slow.success, usual.success)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_plan_that_is_told_is_the_one_that_is_carried_out(seed: int) -> None:
+    """On mining changes are uncertain: `plan` took means while walkers planned in expectation."""
+    agent = load("mining")
+    state, goals = jax.tree.map(lambda x: x[0], task_set(agent.game, 3, 40 + seed))
+    one = agent.walker(jax.tree.map(lambda x: x[None], state), jax.tree.map(lambda x: x[None], goals))
+    one.settle()
+    told = agent.plan(state, goals)
+    assert told == replace(one.routes[0].plan(one.rho[0]), unsure=told.unsure)

@@ -5,7 +5,16 @@ import itertools
 import numpy as np
 import pytest
 
-from saplan.experiments.statistics import bootstrap_interval, interquartile_mean, mean, steps_to, wilson
+from saplan.experiments.statistics import (
+    bootstrap_interval,
+    difference_interval,
+    from_text,
+    interquartile_mean,
+    mean,
+    steps_to,
+    to_text,
+    wilson,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,28 +53,51 @@ def test_interquartile_mean_by_hand() -> None:
     assert mean(ROWS) == pytest.approx(0.52)
 
 
-def test_the_bootstrap_is_that_of_all_draws() -> None:
-    """Of three runs there are but 27 draws: the interval is the quantiles of their means."""
-    scores = np.array([[0.0], [0.3], [1.0]])
-    draws = np.array([np.mean([scores[k, 0] for k in draw]) for draw in itertools.product(range(3), repeat=3)])
-    # 1 of 27 is 0.037: the extremes themselves lie outside of 2.5 % at either end only by 0.012.
+def test_the_bootstrap_draws_runs() -> None:
+    """Runs that solve all tasks or none: redrawn tasks change nothing, and of three runs there are but 27 draws."""
+    successes = np.repeat(np.array([[False], [True], [True]]), 40, axis=1)
+    draws = np.array([np.mean(draw) for draw in itertools.product([0.0, 1.0, 1.0], repeat=3)])
     wanted = tuple(np.quantile(np.repeat(draws, 1000), [0.025, 0.975]))
-    assert bootstrap_interval(scores, mean, repetitions=50_000) == pytest.approx(wanted, abs=1e-9)
+    assert bootstrap_interval([successes], mean, repetitions=50_000) == pytest.approx(wanted, abs=1e-9)
+
+
+def test_the_bootstrap_draws_tasks() -> None:
+    """Runs that agree on every task leave the doubt of the tasks alone: that of a binomial proportion."""
+    successes = np.repeat((np.arange(400) < 300)[None], 5, axis=0)
+    low, high = bootstrap_interval([successes], mean)
+    assert (high - low) / 2 == pytest.approx(1.96 * np.sqrt(0.75 * 0.25 / 400), rel=0.05)
 
 
 def test_strata_are_drawn_by_themselves() -> None:
-    """Runs of a game that are all alike leave no doubt about it, whatever the other game does."""
-    alike = np.stack([np.full(5, 0.25), np.full(5, 0.75)], axis=1)
-    assert bootstrap_interval(alike, mean) == (0.5, 0.5)
-    low, high = bootstrap_interval(ROWS, mean, repetitions=50_000)
-    spread = np.sqrt(np.sum(np.var(ROWS, axis=0) / 5)) / 2
-    assert (high - low) / 2 == pytest.approx(1.96 * spread, rel=0.05), "the normal law, for sums of independent strata"
-    assert low < mean(ROWS) < high
+    random = np.random.default_rng(0)
+    one, other = (random.random((5, 300)) < share for share in (0.9, 0.4))
+    certain = np.ones((5, 300), bool)
+    assert bootstrap_interval([certain, certain], mean) == (1.0, 1.0)
+    both, alone = (bootstrap_interval(strata, mean) for strata in ([one, other], [other]))
+    assert both[0] < (one.mean() + other.mean()) / 2 < both[1]
+    assert both[1] - both[0] < alone[1] - alone[0], "two games know more together than the worse one by itself"
 
 
 def test_more_confidence_is_a_wider_interval() -> None:
-    narrow, wide = (bootstrap_interval(ROWS, interquartile_mean, confidence) for confidence in (0.5, 0.95))
+    successes = np.random.default_rng(0).random((5, 100)) < 0.7
+    narrow, wide = (bootstrap_interval([successes], interquartile_mean, c) for c in (0.5, 0.95))
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+def test_a_difference_on_the_same_tasks_is_known_better_than_each_alone() -> None:
+    random = np.random.default_rng(0)
+    hard = random.random(500) < 0.3
+    ours, theirs = np.repeat(~hard[None], 3, axis=0), np.repeat(~hard[None], 3, axis=0)
+    assert difference_interval(ours, theirs) == (0.0, 0.0)
+    theirs = theirs & (random.random((3, 500)) < 0.9)
+    low, high = difference_interval(ours, theirs)
+    assert 0 < low < ours.mean() - theirs.mean() < high
+
+
+@pytest.mark.parametrize("tasks", [1, 7, 8, 1000])
+def test_which_tasks_succeeded_is_written_and_read(tasks: int) -> None:
+    successes = np.random.default_rng(tasks).random(tasks) < 0.5
+    np.testing.assert_array_equal(from_text(to_text(successes), tasks), successes)
 
 
 def test_steps_to_a_success() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,6 +22,17 @@ from saplan.model.attempt import (
 from saplan.model.trail import marks
 
 from .probe import COUNT_UP, GAME, LEFT, PRESS, SMALL, TOGGLE, Corridor, Lit, stacked, standing
+
+
+class Deadly(Corridor):
+    """Every step is the last."""
+
+    def over(self, state):
+        return jnp.ones((), bool)
+
+    def lost(self, state):
+        return jnp.ones((), bool)
+
 
 RULES = replace(SMALL, lanes=2, attempt_steps=5, game_steps=20, restart=1.0, handover=True)
 NEXT_WISH = (0.0, 1.0)
@@ -132,16 +144,45 @@ def test_exploring_in_vain_ends_the_game(restart: float) -> None:
     assert stands(lanes) == stands_fresh()
 
 
-def test_a_game_has_a_horizon() -> None:
+def test_a_game_has_a_horizon_and_the_attempt_in_progress_finishes() -> None:
+    """Cut off, an attempt has no outcome, and failures, which last longer, would be cut off more often."""
     lanes, steps = once(IN_BETWEEN, LEFT, clock=1, age=19)
-    assert ends(steps) == {"game_over": True}
+    assert ends(steps) == {}
+    assert (int(lanes.clock), int(lanes.age)) == (2, 20)
+    lanes, steps = once(IN_BETWEEN, LEFT, clock=4, age=22)
+    assert ends(steps) == {"failure": True, "game_over": True}
     assert not bool(usable(steps))
     assert stands(lanes) == stands_fresh()
     assert (int(lanes.clock), int(lanes.age)) == (0, 0)
-    assert ends(once(IN_BETWEEN, LEFT, clock=1, age=18)[1]) == {}
     lanes, steps = once(AT_BUTTON, PRESS, age=19)
     assert ends(steps) == {"changed": True, "success": True, "game_over": True}
     assert bool(usable(steps))
+
+
+def test_exploring_is_cut_off_by_the_horizon() -> None:
+    _, steps = once(IN_BETWEEN, LEFT, clock=1, age=19, explores=True, handover=100)
+    assert ends(steps) == {"game_over": True}
+    assert ends(once(IN_BETWEEN, LEFT, clock=1, age=18, explores=True, handover=100)[1]) == {}
+
+
+def test_a_death_is_a_failed_attempt() -> None:
+    _, steps = once(IN_BETWEEN, LEFT, clock=1, game=Deadly())
+    assert ends(steps) == {"failure": True, "game_over": True}
+    assert bool(steps.lost)
+    assert bool(usable(steps)), "nothing follows a death, and that is known"
+
+
+def test_every_executing_attempt_of_a_rollout_has_an_outcome() -> None:
+    """By estimate nearly half of the impossible attempts were cut off by the horizon and never labelled."""
+    rules = replace(RULES, lanes=64, rollout=200, restart=0.0, game_steps=12)
+    walk = lambda key, sight, place, lanes: jnp.full(64, LEFT)  # noqa: E731
+    wish = lambda key, rho: jnp.tile(jnp.array(COUNT_UP), (64, 1))  # noqa: E731
+    start = eqx.tree_at(lambda x: x.explores, begin(GAME, rules, jax.random.key(1), 2), jnp.zeros(64, bool))
+    fresh, judge = fresh_maps(GAME, jax.random.key(3), 64), by_first_change(GAME.space)
+    never = replace(rules, explores=False)
+    _, steps = jax.jit(lambda lanes: roll_out(GAME, never, jax.random.key(7), lanes, fresh, walk, wish, judge))(start)
+    begun, judged = int((steps.clock == 1).sum()), int((steps.success | steps.failure).sum())
+    assert begun - 64 <= judged <= begun, "all but those in progress at the end"
 
 
 def test_a_game_in_which_nothing_is_left_ends() -> None:
@@ -224,7 +265,8 @@ def test_a_rollout_keeps_its_books() -> None:
         np.testing.assert_array_equal(record.success[t], success)
         np.testing.assert_array_equal(record.failure[t], ended & ~success & ~(record.explores[t] & record.changed[t]))
         np.testing.assert_array_equal(record.changed[t], (record.after[t] != record.rho[t]).any(axis=1))
-        assert record.game_over[t][(age == rules.game_steps - 1) | (record.failure[t] & record.explores[t])].all()
+        old = (age >= rules.game_steps - 1) & (ended | record.explores[t])
+        assert record.game_over[t][old | (record.failure[t] & record.explores[t])].all()
         met |= set(zip(record.success[t], record.failure[t], record.explores[t], record.game_over[t], strict=True))
         if t + 1 < 400:
             goes_on, over = ~(ended | record.game_over[t]), record.game_over[t]

@@ -111,6 +111,19 @@ def test_what_a_bound_cut_off_is_gone_on_with() -> None:
     assert landscape.complete
 
 
+def test_a_route_says_how_its_search_ended_and_when_another_may_find_more() -> None:
+    edges = line([[0.25, 0.25]], [1.0], 0, 50)
+    cut = one_route(edges, 0.0, 40.0, 40.0, max_nodes=20)
+    assert cut.outcome is Outcome.SPENT
+    assert not cut.stale(at(0.0))
+    assert cut.stale(at(2.0)), "from there the goal may be within the bound"
+    found = one_route(edges, 0.0, 2.0, 2.0)
+    assert found.outcome is Outcome.FOUND
+    assert not found.stale(at(1.0))
+    assert one_route(edges, 5.0, 2.0, 2.0).outcome is Outcome.UNREACHABLE
+    assert one_route(edges, 0.0, 9e5, 9e5, max_seconds=0.0).outcome is Outcome.LATE
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_worlds_against_plain_value_iteration(seed: int) -> None:
     random = np.random.default_rng(seed)

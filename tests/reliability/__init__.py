@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from saplan.runs.provenance import provenance
+
 FULL = os.environ.get("RELIABILITY") == "full"
 FIGURES = Path(__file__).parent.parent.parent / "results" / "reliability.json"
 
@@ -19,7 +21,8 @@ def times(full: int, usual: int) -> int:
 def record(name: str, good: int, tried: int, **more: Any) -> None:
     """Asserts that all went well, and in a full run writes the figure down."""
     if FULL:
-        figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+        figures = json.loads(FIGURES.read_text())["figures"] if FIGURES.exists() else {}
         figures[name] = {"good": good, "tried": tried, **more}
-        FIGURES.write_text(json.dumps(dict(sorted(figures.items())), indent=2, ensure_ascii=False) + "\n")
+        told = {"figures": dict(sorted(figures.items())), **provenance()}
+        FIGURES.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
     assert good == tried, f"{name}: {good} of {tried}"
