@@ -7,6 +7,7 @@ import numpy as np
 
 from saplan.baselines.methods import AnyAgent
 from saplan.games import Exchange, task_set
+from saplan.games.faults import told_plainly
 from saplan.games.view import View
 from saplan.model.walk import IMPROVED, Planning, Walk
 
@@ -24,7 +25,7 @@ def evaluate(
     This is done on the CPU, wherever the agent was trained: a step is a small computation between two searches.
     """
     cpu = jax.devices("cpu")[0]
-    with jax.default_device(cpu):
+    with jax.default_device(cpu), told_plainly(agent.game):
         agent = jax.tree.map(lambda leaf: jax.device_put(leaf, cpu) if eqx.is_array(leaf) else leaf, agent)
         states, goals = task_set(agent.game, tasks, task_seed)
         return agent.walker(states, goals, planning).walk(budget, seed)

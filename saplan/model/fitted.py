@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.algebra import Real
@@ -104,3 +105,9 @@ class Fitted(View):
 
     def scene(self, state: Perceived) -> Scene:
         return self.game.scene(state.state)
+
+    def recall(self, states: Perceived) -> dict[str, np.ndarray]:
+        return self.game.recall(states.state)
+
+    def restore(self, states: Perceived, recalled: dict[str, np.ndarray]) -> None:
+        self.game.restore(states.state, recalled)
