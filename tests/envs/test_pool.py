@@ -1,14 +1,11 @@
 """Environments in processes: why one of them failed or died comes to the user as one sentence."""
 
 import time
-from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 
-import saplan
 from saplan.envs.pool import Pool
 from saplan.errors import InputError
 from tests.reliability import own
@@ -21,10 +18,6 @@ def play(world: Any, times: int) -> None:
     paths = world.workers.reset(TICKETS)[0]
     for clock in range(times):
         paths = world.workers.step(TICKETS, ZEROS + clock, paths, ZEROS)[0]
-
-
-def pid_of(pool: Pool) -> list[int]:
-    return [worker.process.pid for worker in pool.workers]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +49,9 @@ def test_a_process_that_is_killed() -> None:
     world = own.tower(processes=2)
     play(world, 1)
     world.workers.workers[1].process.kill()
-    with pytest.raises(InputError, match=r"was killed by SIGKILL \(has the machine run out of memory\?\) during a reset"):
+    with pytest.raises(
+        InputError, match=r"was killed by SIGKILL \(has the machine run out of memory\?\) during a reset"
+    ):
         play(world, 1)
     world.workers.end()
 
@@ -76,7 +71,7 @@ def test_a_slow_world_is_waited_for_and_a_stuck_one_does_not_stay_behind() -> No
     paths = slow.workers.reset(TICKETS[:2])[0]
     began = time.monotonic()
     slow.workers.step(TICKETS[:2], ZEROS[:2], paths, ZEROS[:2])
-    assert 0.3 <= time.monotonic() - began
+    assert time.monotonic() - began >= 0.3
     slow.workers.end()
     stuck = own.tower(own.Stuck, processes=1)
     worker = stuck.workers.workers[0]
@@ -99,17 +94,6 @@ def test_large_messages_pass() -> None:
     pool.end()
 
 
-@pytest.mark.parametrize("processes", [0, 1])
-def test_training_stops_with_a_sentence(processes: int, tmp_path: Path) -> None:
-    settings = saplan.Settings(lanes=2, rollout=4, minibatches=2, hidden=8, edge_hidden=8, edge_batch=16, edge_steps=1)
-    world = own.tower(own.Raises, processes=processes)
-    with pytest.raises(InputError, match=r"^training stopped: .*ZeroDivisionError: the third stone; saved at 0 steps"):
-        saplan.train(world, 800, 0, settings, tmp_path / "run", looks=0)
-    with pytest.raises(InputError, match="ZeroDivisionError: the third stone$"):
-        saplan.check_world(world, 20, 4)
-
-
 def test_a_lambda_of_a_module_cannot_go_to_processes() -> None:
     with pytest.raises(InputError, match="use functions of a module"):
         own.tower(lambda: own.Tower(), processes=1)
-    assert jax.devices()
