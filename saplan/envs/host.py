@@ -103,7 +103,9 @@ class HostWorld(ForeignWorld[HostState]):
         return HostState(state.ticket, state.clock + 1, *seen)
 
     def fault(self) -> Exception | None:
-        return self.faults.pop() if self.faults else None
+        fault = self.faults[-1] if self.faults else None
+        self.faults.clear()
+        return fault
 
     def recall(self, states: HostState) -> dict[str, np.ndarray]:
         """The actions of every episode: with its seed, they bring it back."""

@@ -4,8 +4,6 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-import jax
-
 from saplan.errors import InputError
 from saplan.games.base import Game
 
@@ -16,11 +14,12 @@ def told_plainly(game: Game[Any]) -> Iterator[None]:
 
     The world's exception, with its traceback, is the cause of the one that is raised.
     """
+    game.fault()  # nothing from before
     try:
         yield
-    except jax.errors.JaxRuntimeError:
+    except Exception as error:  # of which kind, depends on how JAX calls the program
         fault = game.fault()
-        if fault is None:
+        if fault is None or isinstance(error, InputError):
             raise
         if isinstance(fault, InputError):
             raise InputError(str(fault)) from fault

@@ -57,7 +57,7 @@ SPACE = Product.of(floors=Natural(bins=FLOORS + 1), stones=Natural(bins=3))
 
 
 def tower(make: Any = Tower, **more: Any) -> HostWorld:
-    return gym_world(make, SPACE, height, ["floors=1", "floors=3"], name="tower", **more)
+    return gym_world(make, SPACE, height, ["stones=1"], name="tower", **more)
 
 
 def build() -> Host:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 import saplan
 from saplan.envs.episodes import Host
 from saplan.errors import InputError
+from saplan.experiments import loop
 from saplan.experiments.train import train_runs
+from saplan.model.walk import IMPROVED
 from saplan.runs.directory import reopen_run
 from tests.reliability import own, record
 from tests.reliability.cases import CASES, OWN, config_of, world_of
@@ -74,9 +77,11 @@ def test_a_world_of_ones_own_has_to_be_given(case: str, whole: Whole, tmp_path: 
     assert not (run / "lock").exists() or not (run / "agent.safetensors").exists()
 
 
-def test_looks_leave_training_as_it_is(whole: Whole, tmp_path: Path) -> None:
+def test_looks_leave_training_as_it_is(whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tasks of a look push the lanes' environments out. Each goes on where it was."""
     case, config = "tower", config_of("tower")
+    hasty = replace(IMPROVED, max_nodes=16, max_seconds=0.01)  # nothing is learnt yet that would be worth a search
+    monkeypatch.setattr(loop, "usual_planning", lambda settings: hasty)
     restart(case)
     saplan.train(config.game, config.steps, 0, config.settings, tmp_path / "run", 3, 200, chunk=2, save_every=0)
     agent = saplan.load(tmp_path / "run", config.game)
