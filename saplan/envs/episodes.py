@@ -8,7 +8,7 @@ as long as an environment does the same again when it is given the same seed and
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import jax.numpy as jnp
@@ -34,8 +34,7 @@ PADDING = -1
 """In place of an action, after the end of a row of actions."""
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """What is known of a moment."""
 
     seen: np.ndarray
@@ -118,12 +117,11 @@ class Host:
         return picture
 
     def _batch(self, shape: tuple[int, ...], rows: list[tuple[int, Moment]]) -> tuple[np.ndarray, ...]:
-        moments = [moment for _, moment in rows]
-        seen = np.array([moment.seen for moment in moments], self.reader.dtype).reshape(*shape, -1)
-        rho = np.array([moment.rho for moment in moments], np.float32).reshape(*shape, -1)
-        ends = (np.array([getattr(moment, name) for moment in moments], bool) for name in ("over", "lost"))
-        paths = np.array([path for path, _ in rows], np.int32).reshape(shape)
-        return paths, seen, rho, *(each.reshape(shape) for each in ends)
+        paths, moments = zip(*rows, strict=True)
+        seen, rho, over, lost = zip(*moments, strict=True)
+        sights, numbers = np.array(seen, self.reader.dtype), np.array(rho, np.float32)
+        whole, *flags = (np.array(each).reshape(shape) for each in (np.array(paths, np.int32), over, lost))
+        return whole, sights.reshape(*shape, -1), numbers.reshape(*shape, -1), *flags
 
     def _make_room(self, size: int) -> None:
         """Keeps as many environments as batches of late have needed, and lets go of those beyond."""

@@ -98,9 +98,9 @@ class Histories:
 
     def touch(self, history: History) -> None:
         """Marks a history as used just now."""
-        if history in self.used:
+        try:
             self.used.move_to_end(history)
-        else:
+        except KeyError:
             self.enter(history)
 
     def restore(self, ticket: int, path: int, actions: Sequence[int]) -> None:

@@ -1,6 +1,7 @@
 """A run that was cut off ends as if it had not been, whatever the game and the method, and in worlds of one's own."""
 
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +17,11 @@ from saplan.errors import InputError
 from saplan.experiments import loop
 from saplan.experiments.train import train_runs
 from saplan.model.walk import IMPROVED
+from saplan.planning import Outcome
 from saplan.runs.directory import reopen_run
 from tests.reliability import own, record
 from tests.reliability.cases import CASES, OWN, config_of, world_of
+from tests.reliability.test_goals import SLACK
 from tests.reliability.test_kills import end_of
 from tests.reliability.tiny import train_tiny
 
@@ -82,7 +85,6 @@ def test_looks_leave_training_as_it_is(whole: Whole, tmp_path: Path, monkeypatch
     case, config = "tower", config_of("tower")
     hasty = replace(IMPROVED, max_nodes=16, max_seconds=0.01)  # nothing is learnt yet that would be worth a search
     monkeypatch.setattr(loop, "usual_planning", lambda settings: hasty)
-    restart(case)
     saplan.train(config.game, config.steps, 0, config.settings, tmp_path / "run", 3, 200, chunk=2, save_every=0)
     agent = saplan.load(tmp_path / "run", config.game)
     found = {tuple(delta) for delta in np.asarray(agent.memory.delta)[: int(agent.memory.size)].tolist()}
@@ -107,3 +109,22 @@ def test_a_world_that_fails_stops_training_with_a_sentence(processes: int, tmp_p
     finally:
         own.restarted(world)
     assert jax.devices()
+
+
+HARD = {
+    "switches": "red=1000000", "exchange": "red>=100000", "mining": "m1=12.9±0.00001 m2=7.9±0.00001",
+    "tower": "floors=1000000", "lamps": "lamp=2",
+}  # fmt: skip
+"""Goals that are out of reach, or hardly in reach, of an agent that has learnt next to nothing."""
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "curriculum" not in case])
+def test_a_hard_goal_is_answered_within_the_bounds(case: str, whole: Whole) -> None:
+    agent: Any = saplan.load(whole(case), world_of(case))
+    state, bounds = agent.game.reset(jax.random.key(0)), replace(IMPROVED, max_nodes=500, max_seconds=1.0)
+    goal = HARD[case.partition("-")[0]]
+    agent.plan(state, goal, bounds)  # compiles
+    began = time.monotonic()
+    plan = agent.plan(state, goal, bounds)
+    assert time.monotonic() - began < 1.0 + SLACK
+    assert (plan.outcome is Outcome.FOUND) == bool(plan.rho)
