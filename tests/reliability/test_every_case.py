@@ -1,5 +1,9 @@
-"""A run that was cut off ends as if it had not been, whatever the game and the method, and in worlds of one's own."""
+"""The promises of docs/reliability.md for every game and method, and for worlds of one's own.
 
+Here, in one module, so that the compiled program of each case is used again.
+"""
+
+import random
 import shutil
 import time
 from collections.abc import Callable
@@ -8,19 +12,23 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import saplan
 from saplan.envs.episodes import Host
 from saplan.errors import InputError
-from saplan.experiments import loop
+from saplan.experiments import loop as loop_module
+from saplan.experiments.loop import Loop
 from saplan.experiments.train import train_runs
+from saplan.model.guard import NONE, name_fault
+from saplan.model.training import train_chunk
 from saplan.model.walk import IMPROVED
 from saplan.planning import Outcome
 from saplan.runs.directory import reopen_run
-from tests.reliability import own, record
-from tests.reliability.cases import CASES, OWN, config_of, world_of
+from tests.reliability import own, record, times
+from tests.reliability.cases import CASES, OWN, USUAL, config_of, world_of
 from tests.reliability.test_goals import SLACK
 from tests.reliability.test_kills import end_of
 from tests.reliability.tiny import train_tiny
@@ -84,7 +92,7 @@ def test_looks_leave_training_as_it_is(whole: Whole, tmp_path: Path, monkeypatch
     """The tasks of a look push the lanes' environments out. Each goes on where it was."""
     case, config = "tower", config_of("tower")
     hasty = replace(IMPROVED, max_nodes=16, max_seconds=0.01)  # nothing is learnt yet that would be worth a search
-    monkeypatch.setattr(loop, "usual_planning", lambda settings: hasty)
+    monkeypatch.setattr(loop_module, "usual_planning", lambda settings: hasty)
     saplan.train(config.game, config.steps, 0, config.settings, tmp_path / "run", 3, 200, chunk=2, save_every=0)
     agent = saplan.load(tmp_path / "run", config.game)
     found = {tuple(delta) for delta in np.asarray(agent.memory.delta)[: int(agent.memory.size)].tolist()}
@@ -109,6 +117,38 @@ def test_a_world_that_fails_stops_training_with_a_sentence(processes: int, tmp_p
     finally:
         own.restarted(world)
     assert jax.devices()
+
+
+BAD = (np.nan, np.inf, -np.inf)
+
+
+def poisoned(learner: Any, leaf: int, place: int, value: float) -> Any:
+    """A learner with one bad number."""
+    leaves, tree = jax.tree.flatten(learner)
+    flat = leaves[leaf].reshape(-1)
+    leaves[leaf] = flat.at[place % flat.size].set(value).reshape(leaves[leaf].shape)
+    return jax.tree.unflatten(tree, leaves)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_bad_number_anywhere_in_a_learner(case: str) -> None:
+    config, chance = config_of(case), random.Random(case)
+    loop = Loop([config], chunk=2)
+    loop.chunk()
+    floats = [k for k, leaf in enumerate(jax.tree.leaves(loop.learner)) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    assert len(floats) > 20
+    tried, good = times(32, 15 if case == USUAL else 6), 0
+    for k in range(tried):
+        leaf = floats[k * len(floats) // tried]
+        learner = poisoned(loop.learner, leaf, chance.randrange(10**6), chance.choice(BAD))
+        after, report = train_chunk(
+            config.game, config.settings, loop.updates, 2, jnp.int32(2), learner, loop.method.update
+        )
+        name = name_fault(int(report.fault[0]), report, learner)
+        named = list(jax.tree_util.tree_leaves_with_path(learner))[leaf][0]
+        good += bool(report.fault[0] != NONE) and int(after.updates) == int(learner.updates)
+        assert name == "learner" + jax.tree_util.keystr(named)
+    record(f"NaN or infinity in a learner stops training: {case}", good, tried)
 
 
 HARD = {

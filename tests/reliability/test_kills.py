@@ -22,7 +22,7 @@ from saplan.runs.arrays import to_arrays
 from saplan.runs.store import load_agent
 from tests.reliability import FULL, record, times
 from tests.reliability.cases import CASES, USUAL
-from tests.reliability.tiny import STEPS, UPDATES, tiny_config, train_tiny
+from tests.reliability.tiny import KILLED_UPDATES, STEPS, tiny_config, train_tiny
 
 OPERATIONS_OF_A_SAVE = 9
 """File operations inside one save, about."""
@@ -51,7 +51,13 @@ def end_of(run: Path) -> tuple[str, str, list[Any]]:
 
 @pytest.mark.parametrize("case", CASES if FULL else [USUAL])
 def test_killed_runs_end_as_if_they_had_not_been(tmp_path: Path, case: str) -> None:
-    chance, tried, good, kills, inside = random.Random(case), times(100 if case == USUAL else 6, 3), 0, 0, 0
+    chance, tried, good, kills, inside = (
+        random.Random(CASES.index(case)),
+        times(100 if case == USUAL else 6, 3),
+        0,
+        0,
+        0,
+    )
     child = start(tmp_path / "reference", 0, tmp_path / "cache", case)
     assert child.stdout is not None
     child.stdout.readline()
@@ -61,8 +67,8 @@ def test_killed_runs_end_as_if_they_had_not_been(tmp_path: Path, case: str) -> N
     for k in range(tried):
         run, in_a_save = tmp_path / str(k), k % 3 == 0
         for _ in range(chance.choice((1, 1, 2))):
-            # Every save of the eight is as likely as any other; later ones need that the run was not killed before.
-            where = chance.randrange(1, OPERATIONS_OF_A_SAVE * UPDATES // 2) if in_a_save else 0
+            # Every save of the twenty is as likely as any other; later ones need that the run was not killed before.
+            where = chance.randrange(1, OPERATIONS_OF_A_SAVE * KILLED_UPDATES // 2) if in_a_save else 0
             child = start(run, where, tmp_path / "cache", case)
             assert child.stdout is not None
             if not in_a_save:

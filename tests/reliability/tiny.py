@@ -26,6 +26,8 @@ GAME = Switches(kinds=2, maps=MapRules(smallest=5, largest=6))
 UPDATES = 16
 """Of which a chunk has two, by default too: one compiled program serves all tests."""
 STEPS = UPDATES * 64
+KILLED_UPDATES = 40
+"""Of runs in processes of their own: enough time to kill them at many moments."""
 OPERATIONS = ("write", "fsync", "rename", "replace", "mkdir")
 
 
@@ -95,4 +97,4 @@ if __name__ == "__main__":
     if (directory / "config.json").exists():
         resume(directory, world_of(case), show=show, save_every=0, chunk=2)
     else:
-        train_tiny(directory, config_of(case), show=show)
+        train_tiny(directory, replace(config_of(case), steps=KILLED_UPDATES * 64), show=show)
