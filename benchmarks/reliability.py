@@ -18,7 +18,7 @@ ROWS = {
     "noticed, named, and the one before used",
     "hostile files": "hostile files: refused in one line, nothing executed, nothing written outside, memory bounded",
     "malformed": "malformed command lines, goals, configurations, run directories: exit code 2, at most 3 lines",
-    "NaN or infinity in a learner": "NaN or infinity anywhere in the learner of any method: stopped within one update",
+    "NaN or infinity in a learner": "NaN or infinity anywhere in the learner of any case: stopped within one update",
     "attributes that are": "attributes of a game that are NaN or infinite: the same",
     "stops training": "rewards, losses and gradients that are NaN or infinite: the same",
     "full disk": "disk full at every file operation of a save, once or for good: the last good checkpoint stands",

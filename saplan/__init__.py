@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from saplan.errors import InputError
     from saplan.experiments.check import check_world
     from saplan.experiments.evaluate import evaluate
-    from saplan.experiments.train import train
+    from saplan.experiments.train import resume, train
     from saplan.games import Exchange, Mining, Switches, make_game, task_set
     from saplan.goals import Goal, parse_goal
     from saplan.model.agent import Agent
@@ -25,7 +25,7 @@ _HOMES = {
     "saplan.errors": ("InputError",),
     "saplan.experiments.check": ("check_world",),
     "saplan.experiments.evaluate": ("evaluate",),
-    "saplan.experiments.train": ("train",),
+    "saplan.experiments.train": ("resume", "train"),
     "saplan.games": ("Exchange", "Mining", "Switches", "make_game", "task_set"),
     "saplan.goals": ("Goal", "parse_goal"),
     "saplan.model.agent": ("Agent",),
@@ -57,6 +57,7 @@ __all__ = [
     "load",
     "make_game",
     "parse_goal",
+    "resume",
     "settings_for",
     "task_set",
     "train",

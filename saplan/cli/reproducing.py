@@ -22,7 +22,7 @@ class Reproduce:
     games: tuple[str, ...] = ()
     """Only these games."""
     methods: tuple[str, ...] = ()
-    """Only these methods: structured, unstructured, curriculum, oracle."""
+    """Only these methods: structured, unstructured, curriculum, oracle. By default all that fit a game."""
     variants: tuple[str, ...] = ("default",)
     """Variants of training, `ablations` for all of them."""
     seeds: int | None = None
@@ -57,7 +57,7 @@ def reproduce(arguments: list[str]) -> None:
         variants = tuple(v for name in options.variants for v in (ABLATIONS if name == "ablations" else [name]))
         usual = Wanted()
         wanted = Wanted(
-            options.games or usual.games, options.methods or usual.methods, variants, options.seeds, options.steps,
+            options.games or usual.games, options.methods or None, variants, options.seeds, options.steps,
             options.quick, check_numbers(options.set), number_of_devices(options.devices),
         )  # fmt: skip
         how = compute_all

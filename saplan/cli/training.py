@@ -74,7 +74,7 @@ def go_on(out: Path, wanted: Any, save_every: float, devices: str) -> None:
     from saplan.experiments.train import resume
 
     with contextlib.closing(Shower()) as shower:
-        resume(out, wanted, show=shower, save_every=save_every, devices=number_of_devices(devices))
+        resume(out, wanted=wanted, show=shower, save_every=save_every, devices=number_of_devices(devices))
 
 
 def train_anew(arguments: list[str]) -> Path:

@@ -1,13 +1,11 @@
 """Gymnasium in: other people's environments, stepped on the host, as games that everything else here can play.
 
-A state holds a ticket, which is the seed of its episode, and a clock. The environment behind it is looked up by the
-ticket; if its own clock is another, the episode is played again up to there. So `step` is a function of its arguments
-like that of any game, however often and in whatever order a compiled program asks, as long as an environment does the
-same again when it is given the same seed and the same actions.
+A state holds a ticket, which is the seed of its episode, a clock, and a checksum of the actions so far. The environment
+behind it is looked up by these, or brought there (see `episodes`). So `step` is a function of its arguments like that
+of any game, however often and in whatever order a compiled program asks.
 """
 
 import functools
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,24 +15,15 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium import spaces
 from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.algebra.written import space_to_json
+from saplan.envs.episodes import Attributes, Host
 from saplan.envs.foreign import ForeignWorld, complain
 from saplan.envs.pool import Pool
-from saplan.envs.readers import Reader, reader_of
 from saplan.errors import InputError
 from saplan.games.base import Seen
-
-Attributes = Callable[[Any, dict[str, Any], Any], Sequence[float]]
-"""(observation, info, unwrapped environment) → ρ."""
-Numbers = Int32[Array, "*lanes"] | Int32[np.ndarray, "*lanes"]
-SPARE = 4
-"""Episodes kept ready to go on, for every one that is asked about at once: those in play, those to come, and those of
-another batch.
-"""
 
 
 class HostState(eqx.Module):
@@ -42,126 +31,13 @@ class HostState(eqx.Module):
 
     ticket: Int32[Array, ""]
     clock: Int32[Array, ""]
+    path: Int32[Array, ""]
+    """A checksum of the actions since the episode began."""
     seen: Seen
     rho: Float[Array, "K"]
     over: Bool[Array, ""]
     lost: Bool[Array, ""]
     """Over by the rules, not because time is up."""
-
-
-Moment = tuple[np.ndarray, np.ndarray, bool, bool]
-"""What is seen, ρ, and whether it is over, and whether by the rules."""
-
-
-@dataclass
-class Episode:
-    """An environment at work."""
-
-    env: gymnasium.Env[Any, Any]
-    actions: list[int] = field(default_factory=list)
-    last: Moment | None = None
-
-
-class Host:
-    """The environments behind the tickets."""
-
-    def __init__(
-        self, make: Callable[[], gymnasium.Env[Any, Any]], attributes: Attributes, space: Product, endless: bool = False
-    ) -> None:
-        """Makes one environment, to see what it is like."""
-        self.make, self.attributes, self.space, self.endless = make, attributes, space, endless
-        self.live: OrderedDict[int, Episode] = OrderedDict()
-        self.idle: list[gymnasium.Env[Any, Any]] = [make()]
-        self.room = 0
-        env = self.idle[0]
-        if not isinstance(env.action_space, spaces.Discrete):
-            raise InputError(f"actions must be discrete, these are {env.action_space}")
-        self.actions, self.first = int(env.action_space.n), int(env.action_space.start)
-        self.reader: Reader = reader_of(env.observation_space)
-        _, rho, *_ = self._perceive(env, *env.reset(seed=0))
-        if not bool(space.contains(jnp.asarray(rho))):
-            raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
-
-    def reset(self, tickets: Numbers) -> tuple[np.ndarray, ...]:
-        """The first moments of episodes."""
-        self.room = max(self.room, SPARE * tickets.size)
-        return self._batch(tickets.shape, [self._look(self._begin(ticket)) for ticket in _listed(tickets)])
-
-    def step(self, tickets: Numbers, clocks: Numbers, actions: Numbers) -> tuple[np.ndarray, ...]:
-        """What follows from these moments."""
-        self.room = max(self.room, SPARE * tickets.size)
-        each = zip(_listed(tickets), _listed(clocks), _listed(actions), strict=True)
-        return self._batch(tickets.shape, [self._advance(*one) for one in each])
-
-    def _batch(self, shape: tuple[int, ...], rows: list[Moment]) -> tuple[np.ndarray, ...]:
-        seen, rho, *ends = zip(*rows, strict=True)
-        sights, numbers = np.array(seen, self.reader.dtype), np.array(rho, np.float32)
-        over, lost = (np.array(each).reshape(shape) for each in ends)
-        return sights.reshape(*shape, -1), numbers.reshape(*shape, -1), over, lost
-
-    def _begin(self, ticket: int) -> Episode:
-        """An episode at its start, in place of whatever went by this ticket."""
-        known = self.live.pop(ticket, None)
-        env = known.env if known else self.idle.pop() if self.idle else self.make()
-        episode = self.live[ticket] = Episode(env)
-        while len(self.live) > self.room:
-            self.idle.append(self.live.popitem(last=False)[1].env)
-        observation, info = env.reset(seed=ticket)
-        episode.last = self._perceive(env, observation, info)
-        return episode
-
-    def picture(self, ticket: int, clock: int) -> np.ndarray:
-        """The environment's own picture of a moment."""
-        picture = self._at(ticket, clock).env.render()
-        if not isinstance(picture, np.ndarray):
-            raise InputError("the environment draws no pictures: make it with render_mode='rgb_array'")
-        return picture
-
-    def _advance(self, ticket: int, clock: int, action: int) -> Moment:
-        episode = self._at(ticket, clock)
-        self._play(episode, action)
-        return self._look(episode)
-
-    def _at(self, ticket: int, clock: int) -> Episode:
-        """An episode at this moment: as it stands, or played again."""
-        episode = self.live.get(ticket)
-        if episode is None or len(episode.actions) != clock:
-            past = [] if episode is None else episode.actions[:clock]
-            episode = self._begin(ticket)
-            for before in past:
-                self._play(episode, before)
-        self.live.move_to_end(ticket)
-        return episode
-
-    def _play(self, episode: Episode, action: int) -> None:
-        episode.actions.append(action)
-        assert episode.last is not None
-        if not episode.last[2]:
-            observation, _, terminated, truncated, info = episode.env.step(self.first + action)
-            ends = () if self.endless else (terminated or truncated, terminated)
-            episode.last = self._perceive(episode.env, observation, info, *ends)
-
-    def _perceive(
-        self,
-        env: gymnasium.Env[Any, Any],
-        observation: Any,
-        info: dict[str, Any],
-        over: bool = False,
-        lost: bool = False,
-    ) -> Moment:
-        rho = np.asarray(self.attributes(observation, info, env.unwrapped), np.float32)
-        if rho.shape != (self.space.size,):
-            raise InputError(f"attributes must be {self.space.size} numbers, got an array of shape {rho.shape}")
-        return self.reader.read(observation), rho, over, lost
-
-    def _look(self, episode: Episode) -> Moment:
-        assert episode.last is not None
-        return episode.last
-
-
-def _listed(batch: Any) -> list[int]:
-    """Plain numbers: to take them out of a JAX array one by one costs more than a step of many an environment."""
-    return np.asarray(batch).reshape(-1).tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +52,8 @@ class HostWorld(ForeignWorld[HostState]):
     goals: tuple[str, ...]
     places: tuple[str, ...] = ()
     vital: tuple[str, ...] = ()
+    faults: list[Exception] = field(default_factory=list)
+    """What went wrong in the environments, the last of it at the end."""
 
     @property
     def space(self) -> Product:
@@ -197,23 +75,48 @@ class HostWorld(ForeignWorld[HostState]):
     def picture(self) -> tuple[int, int, int] | None:  # type: ignore[override]
         return self.host.reader.picture
 
-    def _shapes(self) -> tuple[jax.ShapeDtypeStruct, ...]:
-        return (
+    def _ask(self, what: str, *batch: Any) -> tuple[np.ndarray, ...]:
+        """An answer of the workers. What goes wrong in a compiled program must be kept: JAX tells only that it did."""
+        try:
+            return getattr(self.workers, what)(*batch)
+        except Exception as error:
+            self.faults.append(error)
+            raise
+
+    def _call(self, what: str, *batch: Array) -> Any:
+        whole, flag = jax.ShapeDtypeStruct((), jnp.int32), jax.ShapeDtypeStruct((), jnp.bool_)
+        shapes = (
+            whole,
             jax.ShapeDtypeStruct((self.slots,), self.host.reader.dtype),
             jax.ShapeDtypeStruct((self.space.size,), jnp.float32),
-            jax.ShapeDtypeStruct((), jnp.bool_),
-            jax.ShapeDtypeStruct((), jnp.bool_),
+            flag,
+            flag,
         )
+        return jax.pure_callback(functools.partial(self._ask, what), shapes, *batch, vmap_method="broadcast_all")
 
     def reset(self, key: PRNGKeyArray) -> HostState:
         ticket = jax.random.randint(key, (), 0, 2**31 - 1)
-        seen = jax.pure_callback(self.workers.reset, self._shapes(), ticket, vmap_method="broadcast_all")
-        return HostState(ticket, jnp.int32(0), *seen)
+        return HostState(ticket, jnp.int32(0), *self._call("reset", ticket))
 
     def step(self, key: PRNGKeyArray, state: HostState, action: Int[Array, ""]) -> HostState:
-        asked = state.ticket, state.clock, action.astype(jnp.int32)
-        seen = jax.pure_callback(self.workers.step, self._shapes(), *asked, vmap_method="broadcast_all")
+        seen = self._call("step", state.ticket, state.clock, state.path, action.astype(jnp.int32))
         return HostState(state.ticket, state.clock + 1, *seen)
+
+    def fault(self) -> Exception | None:
+        fault = self.faults[-1] if self.faults else None
+        self.faults.clear()
+        return fault
+
+    def recall(self, states: HostState) -> dict[str, np.ndarray]:
+        """The actions of every episode: with its seed, they bring it back."""
+        return {"actions": self.workers.recall(*_moments(states))[0]}
+
+    def restore(self, states: HostState, recalled: dict[str, np.ndarray]) -> None:
+        moments = _moments(states)
+        actions = recalled.get("actions")
+        if actions is None or actions.dtype != np.int32 or actions.shape[:-1] != moments[0].shape:
+            raise InputError("the actions of the episodes in play were not saved")
+        self.workers.restore(*moments, actions)
 
     def lost(self, state: HostState) -> Bool[Array, ""]:
         return state.lost
@@ -225,7 +128,11 @@ class HostWorld(ForeignWorld[HostState]):
 
     def frame(self, state: HostState) -> np.ndarray:
         """The environment's own picture of a state that was played here, not in a pool."""
-        return self.host.picture(int(state.ticket), int(state.clock))
+        return self.host.picture(int(state.ticket), int(state.clock), int(state.path))
+
+
+def _moments(states: HostState) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return np.asarray(states.ticket), np.asarray(states.clock), np.asarray(states.path)
 
 
 def gym_world(

@@ -12,13 +12,14 @@ import jax
 
 from saplan.baselines.ablated import FULL, ablated
 from saplan.baselines.methods import find_method
+from saplan.baselines.oracle import Oracle
 from saplan.errors import InputError, unknown_name
 from saplan.experiments.evaluate import evaluate
 from saplan.experiments.loop import HELD_BACK_SEED
 from saplan.experiments.show import Shower
 from saplan.experiments.summary import summarise
 from saplan.experiments.train import SAVE_EVERY, complain, kept_agent, run_config, train_runs
-from saplan.games import GAMES, make_game
+from saplan.games import make_game
 from saplan.model.walk import Planning, usual_planning
 from saplan.runs.config import RunConfig, read_json, write_json
 from saplan.runs.directory import METRICS
@@ -39,8 +40,12 @@ class Variant:
     settings: dict[str, Any] = field(default_factory=dict)
     paper: bool = False
     algebra: str = FULL
-    games: tuple[str, ...] = tuple(GAMES)
-    """Where it makes a difference."""
+    games: tuple[str, ...] | None = None
+    """Where it makes a difference; None: everywhere."""
+
+    def concerns(self, game: str) -> bool:
+        """Whether it makes a difference in a game."""
+        return self.games is None or game in self.games
 
 
 VARIANTS = {
@@ -90,6 +95,18 @@ class Cell:
             if name not in known:
                 raise unknown_name("setting", name, known)
         return run_config(game, self.steps, self.seed, replace(settings, **changes), self.method)
+
+
+def misfit(game: str, method: str) -> str | None:
+    """Why a method cannot be used in a game; None if it can."""
+    try:
+        if method == ORACLE:
+            Oracle(make_game(game))
+        else:
+            run_config(make_game(game), None, 0, None, method)
+    except InputError as error:
+        return str(error)
+    return None
 
 
 @dataclass(frozen=True)

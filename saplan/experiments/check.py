@@ -12,6 +12,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from saplan.algebra import Cyclic, Exogenous, Integer, Natural, Real
 from saplan.games import Game
+from saplan.games.faults import told_plainly
 
 MANY = 12
 """Different changes of a count beyond which it is hardly one."""
@@ -54,9 +55,10 @@ def check_world(
     world: Game[Any], steps: int = 500, lanes: int = 32, seed: int = 0, show: Show = lambda line: None
 ) -> list[Finding]:
     """Plays at random and says what would go wrong, and then what is good to know; `show` is told of the progress."""
-    played = play_at_random(world, steps, lanes, seed, show)
-    found = [finding for look in (_outside, _blocks, _by_itself, _hidden, _ends) for finding in look(world, played)]
-    found += _again(world, seed)
+    with told_plainly(world):
+        played = play_at_random(world, steps, lanes, seed, show)
+        found = [finding for look in (_outside, _blocks, _by_itself, _hidden, _ends) for finding in look(world, played)]
+        found += _again(world, seed)
     return sorted(found, key=lambda finding: not finding.wrong)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from saplan.baselines.methods import AnyAgent
 from saplan.baselines.unstructured import UnstructuredAgent
 from saplan.games import Exchange, Game, task_set
+from saplan.games.faults import told_plainly
 from saplan.games.view import View
 from saplan.goals import Goal
 from saplan.model.agent import Agent
@@ -30,7 +31,7 @@ def evaluate(
     This is done on the CPU, wherever the agent was trained: a step is a small computation between two searches.
     """
     cpu = jax.devices("cpu")[0]
-    with jax.default_device(cpu):
+    with jax.default_device(cpu), told_plainly(agent.game):
         agent = jax.tree.map(lambda leaf: jax.device_put(leaf, cpu) if eqx.is_array(leaf) else leaf, agent)
         states, goals = _tasks(agent.game, tasks, task_seed)
         return agent.walker(states, goals, planning).walk(budget, seed)

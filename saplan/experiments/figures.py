@@ -8,10 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from saplan.errors import InputError
 from saplan.experiments.statistics import steps_to
 from saplan.experiments.summary import PAPER
 from saplan.experiments.tables import Result, groups, mean_curve
 from saplan.games import GAMES, Game, Mining, make_game, task_set
+from saplan.games.scene import Scene
 from saplan.model.agent import Agent, edge_outlook
 from saplan.model.walk import IMPROVED
 from saplan.runs.store import ORACLE
@@ -34,13 +36,15 @@ def save(figure: Any, folder: Path, name: str) -> list[Path]:
 
 
 def panels(columns: int, rows: int = 1, width: float = 4.0, height: float = 3.6, **more: Any) -> tuple[Any, Any]:
-    """A figure of a few panels."""
+    """A figure of a few panels, in rows and columns if there are several rows, else one after the other."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    return plt.subplots(rows, columns, figsize=(width * columns, height * rows), layout="constrained", **more)
+    size = (width * columns, height * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, **more)
+    return figure, axes if rows > 1 else axes[0]
 
 
 def learning_curves(results: Iterable[Result], folder: Path) -> list[Path]:
@@ -52,36 +56,40 @@ def learning_curves(results: Iterable[Result], folder: Path) -> list[Path]:
     rows = [row for row in results if row.get("variant", "default") == "default"]
     figure, axes = panels(len(GAMES), sharey=True)
     for axis, game in zip(axes, GAMES, strict=True):
-        wanted = PAPER["structured"][game]
-        axis.axhline(100 * wanted, color="black", ls=":", lw=1)
+        wanted = PAPER["structured"].get(game)
+        if wanted is not None:
+            axis.axhline(100 * wanted, color="black", ls=":", lw=1)
         for (found, method, _, _), cells in groups(rows).items():
-            if found != game:
-                continue
-            if method == ORACLE:
+            if found == game and method == ORACLE:
                 axis.axhline(100 * cells[0]["success"], color=COLOURS[ORACLE], ls=(0, (6, 3)), lw=1.2, label=ORACLE)
-                continue
-            curve = mean_curve(cells)
-            if curve is None:
-                continue
-            steps, success = curve
-            each = np.array([[p["success"] for p in c["curve"] if p["steps"] in set(steps)] for c in cells])
-            style = {"color": COLOURS[method], "marker": MARKERS[method], "ls": LINES[method]}
-            axis.plot(steps / 1e6, 100 * success, label=method, ms=5, **style)
-            band = (100 * each.min(axis=0), 100 * each.max(axis=0))
-            axis.fill_between(steps / 1e6, *band, color=COLOURS[method], alpha=0.18, lw=0)
-            needed = steps_to(steps, success, wanted)
-            if needed is not None and needed > steps[0]:
-                axis.vlines(needed / 1e6, -2, 100 * wanted, color=COLOURS[method], lw=0.8)
-                axis.annotate(f"{needed / 1e6:.2g} M", (needed / 1e6, 1), fontsize=8, color=COLOURS[method], ha="left")
+            elif found == game:
+                _draw_curve(axis, method, cells, wanted)
         axis.set(title=game, xscale="log", xlabel="environment steps (millions)", ylim=(-2, 102))
         axis.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("tasks solved within 150 steps (%)")
-    handles = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    paper = axes[0].plot([], [], color="black", ls=":", lw=1)[0]
-    named = {**handles, "the paper's structured model": paper}
-    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=len(named), fontsize=9)
+    named = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    if any(game in PAPER["structured"] for game in GAMES):
+        named["the paper's structured model"] = axes[0].plot([], [], color="black", ls=":", lw=1)[0]
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=max(1, len(named)), fontsize=9)
     return save(figure, folder, "curves")
+
+
+def _draw_curve(axis: Any, method: str, cells: list[Result], wanted: float | None) -> None:
+    """The learning curve of a method, and the steps that it needs for the success that is wanted."""
+    curve = mean_curve(cells)
+    if curve is None:
+        return
+    steps, success = curve
+    each = np.array([[p["success"] for p in c["curve"] if p["steps"] in set(steps)] for c in cells])
+    style = {"color": COLOURS[method], "marker": MARKERS[method], "ls": LINES[method]}
+    axis.plot(steps / 1e6, 100 * success, label=method, ms=5, **style)
+    band = (100 * each.min(axis=0), 100 * each.max(axis=0))
+    axis.fill_between(steps / 1e6, *band, color=COLOURS[method], alpha=0.18, lw=0)
+    needed = None if wanted is None else steps_to(steps, success, wanted)
+    if wanted is not None and needed is not None and needed > steps[0]:
+        axis.vlines(needed / 1e6, -2, 100 * wanted, color=COLOURS[method], lw=0.8)
+        axis.annotate(f"{needed / 1e6:.2g} M", (needed / 1e6, 1), fontsize=8, color=COLOURS[method], ha="left")
 
 
 def example_rates(results: Iterable[Result], folder: Path) -> list[Path]:
@@ -99,7 +107,7 @@ def example_rates(results: Iterable[Result], folder: Path) -> list[Path]:
         axis.set(title=game, yscale="log", xlabel="environment steps (millions)")
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("examples per 1,000 steps")
-    axes[0].legend(fontsize=9)
+    axes[0].legend(*max((axis.get_legend_handles_labels() for axis in axes), key=lambda pair: len(pair[0])), fontsize=9)
     return save(figure, folder, "examples")
 
 
@@ -168,12 +176,18 @@ def schemas(folder: Path) -> list[Path]:
 
 
 def _draw_schema(axis: Any, game: Game[Any]) -> None:
-    scene = game.scene(game.reset(jax.random.key(5)))
+    from matplotlib.colors import is_color_like
+
+    try:
+        scene = game.scene(game.reset(jax.random.key(5)))
+    except InputError:  # it has none
+        scene = Scene(1, 1, frozenset(), (0, 0), (), ())
     for row, column in scene.walls:
         axis.fill_between([column - 0.5, column + 0.5], row - 0.5, row + 0.5, color="0.35", lw=0)
     for thing in scene.things:
         colour = {"grey": "0.5", "yellow": "#e0b000"}.get(thing.colour, thing.colour)
-        axis.plot(thing.column, thing.row, SHAPES[thing.shape], ms=9, color=colour, mec="black", mew=0.6)
+        colour = colour if is_color_like(colour) else "0.5"
+        axis.plot(thing.column, thing.row, SHAPES.get(thing.shape, "o"), ms=9, color=colour, mec="black", mew=0.6)
         axis.annotate(thing.colour[0], (thing.column, thing.row), fontsize=6, ha="center", va="center", color="white")
     axis.plot(scene.agent[1], scene.agent[0], "*", ms=13, color="black")
     axis.set(xlim=(-0.5, scene.width - 0.5), ylim=(scene.height - 0.5, -0.5), aspect="equal", title=game.name)

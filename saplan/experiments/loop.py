@@ -14,6 +14,7 @@ from saplan.baselines.methods import AnyAgent, find_method
 from saplan.errors import InputError, NotFiniteError
 from saplan.experiments.evaluate import evaluate
 from saplan.experiments.show import Progress
+from saplan.games.faults import told_plainly
 from saplan.model.guard import NONE, name_fault
 from saplan.model.training import Report, train_chunk, train_chunk_of_each
 from saplan.model.walk import usual_planning
@@ -56,7 +57,8 @@ class Loop:
         self.alone = len(configs) == 1
         self.size = chunk or max(1, min(16, self.updates // 8))
         self.devices = first_devices(devices, self.settings.lanes)
-        self.learner: Any = self._stack([self._beginner(config.seed) for config in configs])
+        with told_plainly(self.game):
+            self.learner: Any = self._stack([self._beginner(config.seed) for config in configs])
         self.done = self.chunks = self.looked_at = 0
         self.positives, self.negatives = np.zeros(len(configs), int), np.zeros(len(configs), int)
         self.success: list[float | None] = [None] * len(configs)
@@ -89,7 +91,6 @@ class Loop:
 
     def checkpoints(self) -> list[Checkpoint]:
         """All that is needed to go on from here, for every seed."""
-        learners = [self.learner] if self.alone else [row(self.learner, k) for k in range(len(self.configs))]
         return [
             Checkpoint(self.done, learner, {
                 "positives": int(self.positives[k]),
@@ -97,12 +98,17 @@ class Loop:
                 "success": self.success[k],
                 "looked_at": self.looked_at,
                 "seconds": self._elapsed(),
-            })
-            for k, learner in enumerate(learners)
+            }, self.game.recall(learner.lanes.state))
+            for k, learner in enumerate(self._learners())
         ]  # fmt: skip
+
+    def _learners(self) -> list[Any]:
+        return [self.learner] if self.alone else [row(self.learner, k) for k in range(len(self.configs))]
 
     def restore(self, each: list[Checkpoint]) -> None:
         """Goes on from checkpoints of the same update, one per seed."""
+        for one in each:
+            self.game.restore(one.learner.lanes.state, one.world)
         self.learner = self._stack([one.learner for one in each])
         self.done = each[0].updates
         hosts = [one.host for one in each]
@@ -113,7 +119,7 @@ class Loop:
 
     def agents(self) -> list[AnyAgent]:
         """The agents as they are now."""
-        return [self.method.agent_of(one.learner, self.game, self.settings) for one in self.checkpoints()]
+        return [self.method.agent_of(learner, self.game, self.settings) for learner in self._learners()]
 
     def chunk(self, hurry: Callable[[], bool] = lambda: False) -> list[Progress]:
         """Some updates, and a look at held-back tasks when one is due, unless there is a `hurry`.
@@ -122,11 +128,12 @@ class Loop:
         """
         count = min(self.size, self.updates - self.done)
         advance = train_chunk if self.alone else train_chunk_of_each
-        learner, report = advance(
-            self.game, self.settings, self.updates, self.size, jnp.int32(count), self.learner, self.method.update
-        )
+        with told_plainly(self.game):
+            learner, report = advance(
+                self.game, self.settings, self.updates, self.size, jnp.int32(count), self.learner, self.method.update
+            )
+            report = jax.tree.map(lambda x: np.asarray(x).reshape(len(self.configs), self.size)[:, :count], report)
         self.learner = self._placed(learner)
-        report = jax.tree.map(lambda x: np.asarray(x).reshape(len(self.configs), self.size)[:, :count], report)
         self._check(report)
         if self.chunks == 0:  # the first chunk compiled; speed is that of the others
             self.timed_from, self.untimed = time.monotonic(), self.done + count

@@ -1,12 +1,21 @@
 """The paper's table and figures, on anyone's machine."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from saplan.baselines.methods import METHODS
 from saplan.errors import InputError, unknown_name
-from saplan.experiments.cells import ABLATIONS, VARIANTS, Cell, Effort, Reproduction, compute_all, on_accelerator
+from saplan.experiments.cells import (
+    ABLATIONS,
+    VARIANTS,
+    Cell,
+    Effort,
+    Reproduction,
+    compute_all,
+    misfit,
+    on_accelerator,
+)
 from saplan.experiments.figures import draw_all
 from saplan.experiments.tables import PAPER_STEPS, ablation_table, detail_table, read_results, success_table
 from saplan.games import GAMES
@@ -15,20 +24,22 @@ from saplan.model.settings import Settings
 from saplan.runs.files import replace_file
 from saplan.runs.store import MANIFEST, ORACLE, load_agent, open_agent
 
-QUICK_STEPS = dict.fromkeys(GAMES, 500_000)
+QUICK_STEPS = 500_000
 QUICK_SEEDS, SEEDS = 2, 5
+ALL_METHODS = (*METHODS, ORACLE)
 
 
 @dataclass(frozen=True)
 class Wanted:
     """What is to be reproduced."""
 
-    games: Sequence[str] = tuple(GAMES)
-    methods: Sequence[str] = (*METHODS, ORACLE)
+    games: Sequence[str] = field(default_factory=lambda: tuple(GAMES))
+    methods: Sequence[str] | None = None
+    """None: for every game, all that fit it."""
     variants: Sequence[str] = ("default",)
     seeds: int | None = None
     steps: int | None = None
-    """Per cell; by default the paper's budget of the game."""
+    """Per cell; by default the paper's budget of the game, and for a game that the paper does not have its largest."""
     quick: bool = False
     """Enough to see the order of the methods: half a million steps, 2 seeds, 150 tasks."""
     numbers: tuple[tuple[str, int | float], ...] = ()
@@ -37,7 +48,7 @@ class Wanted:
     def cells(self) -> list[Cell]:
         """Every cell, the quickest insight first: one seed of everything before the next."""
         for kind, names, known in (
-            ("game", self.games, GAMES), ("method", self.methods, (*METHODS, ORACLE)),
+            ("game", self.games, GAMES), ("method", self.methods or (), ALL_METHODS),
             ("variant", self.variants, VARIANTS),
         ):  # fmt: skip
             for name in names:
@@ -46,13 +57,13 @@ class Wanted:
         seeds = (QUICK_SEEDS if self.quick else SEEDS) if self.seeds is None else self.seeds
         if not 1 <= seeds <= 1000:
             raise InputError(f"--seeds must lie in 1..1000, got {seeds}")
-        budgets = QUICK_STEPS if self.quick else PAPER_STEPS
-        found = [Cell(game, ORACLE, 0, 0) for game in self.games if ORACLE in self.methods]
+        methods = {game: self._methods(game) for game in self.games}
+        found = [Cell(game, ORACLE, 0, 0) for game in self.games if ORACLE in methods[game]]
         for seed in range(seeds):
             for variant in self.variants:
                 for game in self.games:
-                    for method in self.methods:
-                        cell = Cell(game, method, seed, self.steps or budgets[game], variant, self.numbers)
+                    for method in methods[game]:
+                        cell = Cell(game, method, seed, self.steps or self._budget(game), variant, self.numbers)
                         if method != ORACLE and self._makes_sense(cell):
                             found.append(cell)
         for cell in found:
@@ -60,11 +71,23 @@ class Wanted:
                 cell.config()  # complains of what does not fit before anything is trained
         return found
 
+    def _methods(self, game: str) -> list[str]:
+        """The methods of a game; `InputError` if one that was asked for by name does not fit it."""
+        if self.methods is None:
+            return [method for method in ALL_METHODS if misfit(game, method) is None]
+        for method in self.methods:
+            if (reason := misfit(game, method)) is not None:
+                raise InputError(f"{reason}; leave out `{method}`, or name other --games")
+        return list(self.methods)
+
+    def _budget(self, game: str) -> int:
+        return QUICK_STEPS if self.quick else PAPER_STEPS.get(game, max(PAPER_STEPS.values()))
+
     def _makes_sense(self, cell: Cell) -> bool:
         """Ablations take away parts of the structured model; some make no difference to some games."""
         if cell.method != "structured" and cell.variant in set(ABLATIONS) - {"paper"}:
             return False
-        return cell.game in VARIANTS[cell.variant].games
+        return VARIANTS[cell.variant].concerns(cell.game)
 
     def effort(self) -> Effort:
         """How closely to look."""

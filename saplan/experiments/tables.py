@@ -118,7 +118,14 @@ def success_table(results: Iterable[Result]) -> str:
             rows.append(["all", method, "", f"**{scores:.1%}**", *_spread(strata), str(len(strata[0])), "", ""])
     header = ["game", "method", "paper", "mean", "interquartile mean", "95 % interval", "seeds", "steps",
               "steps to the paper's structured success"]  # fmt: skip
+    if not any(row["game"] in games for row in chosen for games in PAPER.values()):
+        header, rows = _without_paper(header), [_without_paper(row) for row in rows]
     return table(header, rows) + footnote(chosen)
+
+
+def _without_paper(row: list[str]) -> list[str]:
+    """A row of the table of success without the paper's figures."""
+    return [*row[:2], *row[3:-1]]
 
 
 def _spread(strata: Sequence[np.ndarray]) -> tuple[str, str]:

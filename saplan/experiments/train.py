@@ -16,7 +16,7 @@ from saplan.experiments.show import Progress, together
 from saplan.games import GAMES, Game, make_game
 from saplan.model.settings import Settings
 from saplan.runs.checkpoint import Checkpoint
-from saplan.runs.config import ATTRIBUTES, RunConfig
+from saplan.runs.config import ATTRIBUTES, RunConfig, is_ours
 from saplan.runs.directory import CONFIG, RunDirectory, begin_run, read_config, reopen_run
 from saplan.runs.provenance import code, hardware, versions
 from saplan.runs.store import save_agent
@@ -106,22 +106,34 @@ def train_runs(
 
 
 def resume(
-    outs: Path | str | Sequence[Path | str],
+    out: Path | str,
+    world: Game[Any] | None = None,
+    wanted: RunConfig | None = None,
+    show: Show | None = None,
+    save_every: float = SAVE_EVERY,
+    chunk: int | None = None,
+    devices: int = 1,
+) -> AnyAgent:
+    """Resumes a run from its newest checkpoint that is whole, trains to the end and returns the agent.
+
+    On a CPU the end is the same, bit by bit, as if it had never stopped. A run in a `world` of your own needs that
+    world. `wanted` is what a person thinks the configuration is; a run of another one is not touched.
+    """
+    return resume_seeds([out], world, wanted, show, save_every, chunk, devices)[0]
+
+
+def resume_seeds(
+    outs: Sequence[Path | str],
+    world: Game[Any] | None = None,
     wanted: RunConfig | None = None,
     show: Show | None = None,
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
     devices: int = 1,
 ) -> list[AnyAgent]:
-    """Goes on with a run, or with several that were trained side by side, from the newest checkpoint that is whole.
-
-    On a CPU the end is the same, bit by bit, as if it had never stopped. `wanted` is what a person thinks the
-    configuration is; a run of another one is not touched.
-    """
-    paths = [Path(out) for out in ([outs] if isinstance(outs, Path | str) else outs)]
-    configs = [read_config(path) for path in paths]
-    if wanted is not None:
-        configs = [wanted]
+    """The same for several runs that were trained side by side."""
+    paths = [Path(out) for out in outs]
+    configs = [wanted] if wanted is not None else [read_config(path, world) for path in paths]
     return train_runs(configs, paths, show, save_every, chunk, devices, go_on=True)
 
 
@@ -175,6 +187,8 @@ def _carry_out(loop: Loop, runs: list[RunDirectory], show: Show | None, save_eve
                 each = loop.chunk(hurry=lambda: bool(asked))
             except NotFiniteError as error:
                 raise NotFiniteError(f"training stopped: {error}{_standing(loop, runs)}") from None
+            except InputError as error:  # the world failed
+                raise InputError(f"training stopped: {error}{_standing(loop, runs)}") from error
             for run, progress in zip(runs, each, strict=False):
                 run.log(vars(progress))
             if each[0].looked and not loop.look_tasks:
@@ -208,7 +222,7 @@ def kept_agent(run: Path, steps: int) -> Path:
 
 def _save(loop: Loop, runs: list[RunDirectory]) -> None:
     for run, checkpoint in zip(runs, loop.checkpoints(), strict=False):
-        run.save(checkpoint.updates, checkpoint.learner, checkpoint.host)
+        run.save(checkpoint.updates, checkpoint.learner, checkpoint.host, checkpoint.world)
 
 
 def _standing(loop: Loop, runs: list[RunDirectory]) -> str:
@@ -217,7 +231,8 @@ def _standing(loop: Loop, runs: list[RunDirectory]) -> str:
     if not saved:
         return "; nothing is saved"
     paths = " ".join(str(run.path) for run in runs)
-    return f"; saved at {min(saved) * loop.per_update} steps (`saplan train --resume {paths}`)"
+    again = f"saplan train --resume {paths}" if is_ours(loop.game) else f"saplan.resume({paths!r}, WORLD)"
+    return f"; saved at {min(saved) * loop.per_update} steps (`{again}`)"
 
 
 @contextlib.contextmanager

@@ -8,9 +8,11 @@ from typing import Any, Generic, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int, Int16, Key, PRNGKeyArray, UInt8
 
 from saplan.algebra import Product
+from saplan.errors import InputError
 from saplan.games.scene import Scene
 from saplan.goals import Goal, parse_goal
 
@@ -105,6 +107,22 @@ class Game(abc.ABC, Generic[State]):
     @abc.abstractmethod
     def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
         """The true probability, by the rules, that `delta` can be made at ρ: what the edge detector should say."""
+
+    def recall(self, states: State) -> dict[str, np.ndarray]:
+        """What is needed besides these states to go on from them in another process, as arrays for a checkpoint.
+
+        Nothing, where a state says everything. A world that is played outside of JAX overrides this and `restore`.
+        """
+        return {}
+
+    def restore(self, states: State, recalled: dict[str, np.ndarray]) -> None:
+        """Takes in what `recall` told of these states; `InputError` if it does not fit them."""
+        if recalled:
+            raise InputError(f"{self.name} needs nothing besides its states, and {', '.join(recalled)} was saved")
+
+    def fault(self) -> Exception | None:
+        """What went wrong outside of JAX since this was last asked, for a sentence in place of JAX's own error."""
+        return None
 
     def described(self) -> dict[str, Any]:
         """The name and the rules as plain data, by which a run knows its game again."""

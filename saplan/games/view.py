@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.algebra import Product
@@ -17,7 +18,44 @@ class View(Game[Any]):
 
     game: Game[Any]
 
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.game.name
+
+    @property
+    def actions(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.game.actions
+
+    @property
+    def slots(self) -> int:  # type: ignore[override]
+        return self.game.slots
+
+    @property
+    def vocabulary(self) -> int:  # type: ignore[override]
+        return self.game.vocabulary
+
+    @property
+    def picture(self) -> tuple[int, int, int] | None:  # type: ignore[override]
+        return self.game.picture
+
+    @property
+    def credit(self) -> str:  # type: ignore[override]
+        return self.game.credit
+
+    @property
+    def vital(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.game.vital
+
+    @property
+    def misread(self) -> bool:  # type: ignore[override]
+        return self.game.misread
+
+    @property
+    def alphas(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.game.alphas
+
     def __getattr__(self, name: str) -> Any:
+        """What this game alone has, such as the numbers of its rules."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(object.__getattribute__(self, "game"), name)
@@ -53,10 +91,6 @@ class View(Game[Any]):
     def place(self, state: Any) -> Seen:
         return self.game.place(state)
 
-    @property
-    def vital(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.game.vital
-
     def lost(self, state: Any) -> Bool[Array, ""]:
         return self.game.lost(state)
 
@@ -74,3 +108,15 @@ class View(Game[Any]):
 
     def scene(self, state: Any) -> Scene:
         return self.game.scene(state)
+
+    def recall(self, states: Any) -> dict[str, np.ndarray]:
+        return self.game.recall(states)
+
+    def restore(self, states: Any, recalled: dict[str, np.ndarray]) -> None:
+        self.game.restore(states, recalled)
+
+    def fault(self) -> Exception | None:
+        return self.game.fault()
+
+    def described(self) -> dict[str, Any]:
+        return self.game.described()

@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.algebra import Real
-from saplan.games.base import Words
+from saplan.games.base import Seen
 from saplan.games.scene import Scene
 from saplan.games.sight import Sight
 from saplan.games.view import View
@@ -86,10 +87,10 @@ class Fitted(View):
     def truth(self, state: Perceived) -> Float[Array, "K"]:
         return self.game.truth(state.state)
 
-    def observe(self, state: Perceived) -> Words:
+    def observe(self, state: Perceived) -> Seen:
         return self.game.observe(state.state)
 
-    def place(self, state: Perceived) -> Words:
+    def place(self, state: Perceived) -> Seen:
         # Not the game's own place, which may tell attributes that are to be read off what is seen.
         return self.observe(state)
 
@@ -104,3 +105,9 @@ class Fitted(View):
 
     def scene(self, state: Perceived) -> Scene:
         return self.game.scene(state.state)
+
+    def recall(self, states: Perceived) -> dict[str, np.ndarray]:
+        return self.game.recall(states.state)
+
+    def restore(self, states: Perceived, recalled: dict[str, np.ndarray]) -> None:
+        self.game.restore(states.state, recalled)

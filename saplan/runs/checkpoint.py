@@ -10,9 +10,11 @@ import json
 import os
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from saplan.errors import InputError
 from saplan.runs.arrays import fill, from_bytes, to_arrays, to_bytes
@@ -24,6 +26,8 @@ KEPT = 3
 LARGEST = 2**30
 """Bytes of arrays. Beyond this nothing is read."""
 LARGEST_MANIFEST = 2**20
+WORLD = "world."
+"""How names of the world's arrays begin; those of the learner begin with a dot."""
 NAME = re.compile(r"(\d{9})-([0-9a-f]{16})")
 
 
@@ -39,6 +43,8 @@ class Checkpoint:
     learner: Any
     host: dict[str, Any]
     """What the host loop knows: counts, looks, the length of the metrics."""
+    world: dict[str, np.ndarray] = field(default_factory=dict)
+    """What the world needs besides its states: see `Game.recall`."""
 
 
 class Checkpoints:
@@ -50,7 +56,8 @@ class Checkpoints:
 
     def save(self, checkpoint: Checkpoint) -> Path:
         """Writes a checkpoint; at every moment before it is complete, those before it are what counts."""
-        arrays = to_bytes(to_arrays(checkpoint.learner))
+        world = {WORLD + name: array for name, array in checkpoint.world.items()}
+        arrays = to_bytes({**to_arrays(checkpoint.learner), **world})
         manifest = {
             "format": FORMAT,
             "updates": checkpoint.updates,
@@ -105,7 +112,9 @@ class Checkpoints:
         data = read_bytes(path / ARRAYS, LARGEST)
         if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
             raise InputError(f"{path / ARRAYS} is damaged: its SHA-256 is not the one in {MANIFEST}")
-        return Checkpoint(updates, fill(outline, from_bytes(data, path / ARRAYS), path / ARRAYS, exact=True), host)
+        found = from_bytes(data, path / ARRAYS)
+        world = {name.removeprefix(WORLD): found.pop(name) for name in list(found) if name.startswith(WORLD)}
+        return Checkpoint(updates, fill(outline, found, path / ARRAYS, exact=True), host, world)
 
     def set_aside(self, name: str) -> None:
         """Renames a damaged checkpoint, so that it is neither used again nor counted among those kept."""
@@ -141,6 +150,10 @@ def first_difference(one: Any, other: Any, name: str = "") -> str:
         for key in [*one, *(k for k in other if k not in one)]:
             if one.get(key) != other.get(key):
                 return first_difference(one.get(key), other.get(key), str(key))
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for a, b in zip(one, other, strict=True):
+            if a != b:
+                return first_difference(a, b, name)
     return f"{name or 'it'} is {_brief(one)} here and {_brief(other)} there"
 
 

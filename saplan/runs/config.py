@@ -15,12 +15,17 @@ from saplan.games.view import View
 from saplan.model.fitted import Fitted
 from saplan.model.settings import Settings
 from saplan.runs.attributes import read_fitted
+from saplan.runs.checkpoint import first_difference
 from saplan.runs.files import read_bytes, replace_file
 
 ATTRIBUTES = "attributes.safetensors"
 """The file of attributes that are not the game's own."""
 LARGEST = 2**24
 """Bytes of a JSON file. Beyond this nothing is read."""
+
+
+class OtherWorldError(InputError):
+    """A run's world has to be given, or the one given is another."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +43,11 @@ class RunConfig:
     """How many each time; 0: the agent is kept, and whoever wants to know tries it later."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        game = self.game.game if isinstance(self.game, View) else self.game
+        """Plain data, exactly as it comes back from a JSON file: lists in place of tuples."""
+        game = _unwrapped(self.game)
         algebra = {"algebra": self.game.algebra} if isinstance(self.game, Ablated) else {}
         attributes = {"attributes": self.game.digest} if isinstance(self.game, Fitted) else {}
-        return {
+        data = {
             "method": self.method,
             **game.described(),
             **algebra,
@@ -53,13 +58,14 @@ class RunConfig:
             "looks": self.looks,
             "look_tasks": self.look_tasks,
         }
+        return _plain(data)
 
 
 def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> RunConfig:
     """The configuration that plain data describe; `InputError` naming `where` they are from if they describe none.
 
     Attributes that are not the game's own lie in a file beside it. A `world` that is not one of our games has to be
-    given: no file says how to make one.
+    given: no file says how to make one. Any `world` that is given must be the one that the data describe.
     """
     try:
         numbers = {name: data[name] for name in ("steps", "seed")}
@@ -68,33 +74,55 @@ def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> 
             if type(value) is not int or not 0 <= value < 2**40:
                 raise InputError(f"{name} must be a whole number from 0 up, got {value!r}")
         settings = find_method(str(data["method"])).settings(**data["settings"])
-        if "world" in data:
-            return RunConfig(_given(world, data, where), settings, method=str(data["method"]), **numbers)
-        rules = {name: _frozen(value) for name, value in data["rules"].items()}
-        if "maps" in rules:
-            rules["maps"] = MapRules(**data["rules"]["maps"])
-        if data["game"] not in GAMES:
-            raise InputError(f"unknown game {data['game']!r}")
-        game = ablated(make_game(data["game"], **rules), data.get("algebra", FULL))
+        game = ablated(_game_of(data, where, world), data.get("algebra", FULL))
         return RunConfig(
             game=_fitted(game, where.with_name(ATTRIBUTES), data["attributes"]) if "attributes" in data else game,
             settings=settings,
             method=str(data["method"]),
             **numbers,
         )
+    except OtherWorldError:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{where} is not a run's configuration: {type(error).__name__}: {reason}") from None
 
 
-def _given(world: Game[Any] | None, data: Any, where: Path) -> Game[Any]:
-    """The world that a person gives for a configuration."""
-    if world is None:
-        raise InputError(f"{where} is of the world {data['game']!r}: load it from Python with that world")
-    described = {name: data[name] for name in ("game", "world")}
-    if json.loads(json.dumps(world.described())) != described:
-        raise InputError(f"{where} is of the world {data['game']!r}, and the one given is another, or has changed")
-    return world
+def _game_of(data: Any, where: Path, world: Game[Any] | None) -> Game[Any]:
+    """The game that a configuration describes: made by its rules, or the one that a person gives."""
+    described = {name: data[name] for name in ("game", "rules", "world") if name in data}
+    if "world" not in data and data["game"] in GAMES and (world is None or is_ours(world)):
+        rules = {name: _frozen(value) for name, value in data["rules"].items()}
+        if "maps" in rules:
+            rules["maps"] = MapRules(**data["rules"]["maps"])
+        made = make_game(data["game"], **rules)
+        if world is None:
+            return made
+        described = _plain(made.described())
+    elif world is None and "world" in data:
+        raise OtherWorldError(f"{where} is of the world {data['game']!r}: load it from Python with that world")
+    elif world is None:
+        raise InputError(f"unknown game {data['game']!r}")
+    given = _unwrapped(world)
+    if _plain(given.described()) != described:
+        difference = first_difference(_plain(given.described()), described)
+        raise OtherWorldError(
+            f"{where} is of the world {data['game']!r}, and the one given is another, or has changed: {difference}"
+        )
+    return given
+
+
+def is_ours(game: Game[Any]) -> bool:
+    """Whether a configuration says all that is needed to make this game again."""
+    return GAMES.get(game.name) is type(_unwrapped(game))
+
+
+def _unwrapped(game: Game[Any]) -> Game[Any]:
+    return game.game if isinstance(game, View) else game
+
+
+def _plain(data: dict[str, Any]) -> dict[str, Any]:
+    return json.loads(json.dumps(data))
 
 
 def _fitted(game: Game[Any], path: Path, digest: Any) -> Fitted:

@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from saplan.errors import InputError
+from saplan.games import Game
 from saplan.runs.checkpoint import Checkpoint, Checkpoints, OtherConfigError, first_difference
-from saplan.runs.config import RunConfig, config_from_json, read_json, write_attributes, write_json
+from saplan.runs.config import RunConfig, config_from_json, is_ours, read_json, write_attributes, write_json
 from saplan.runs.files import Lock, make_directory
 from saplan.runs.metrics import MetricsFile
 
@@ -32,11 +35,13 @@ class RunDirectory:
         assert self.metrics is not None
         self.metrics.write(row)
 
-    def save(self, updates: int, learner: Any, host: dict[str, Any]) -> None:
+    def save(
+        self, updates: int, learner: Any, host: dict[str, Any], world: dict[str, np.ndarray] | None = None
+    ) -> None:
         """Writes a checkpoint; `InputError` if the disk does not take it, and then those before it still stand."""
         assert self.metrics is not None
         length = self.metrics.sync()
-        self.checkpoints.save(Checkpoint(updates, learner, {**host, "metrics_bytes": length}))
+        self.checkpoints.save(Checkpoint(updates, learner, {**host, "metrics_bytes": length}, world or {}))
         self.saved = updates
 
     def newest(self, outline: Any, at_most: int | None = None) -> tuple[Checkpoint | None, list[str]]:
@@ -88,19 +93,21 @@ def begin_run(path: Path, config: RunConfig) -> RunDirectory:
     return RunDirectory(path, lock, config)
 
 
-def read_config(path: Path) -> RunConfig:
-    """The configuration of the run in a directory."""
+def read_config(path: Path, world: Game[Any] | None = None) -> RunConfig:
+    """The configuration of the run in a directory; a `world` that is not one of our games has to be given."""
     if not (path / CONFIG).is_file():
         raise InputError(f"{path} holds no run to go on with (no {CONFIG} in it)")
-    return config_from_json(read_json(path / CONFIG), path / CONFIG)
+    return config_from_json(read_json(path / CONFIG), path / CONFIG, world)
 
 
 def reopen_run(path: Path, wanted: RunConfig | None = None) -> RunDirectory:
-    """The run in a directory, to go on with; `wanted` is what a person thinks its configuration is."""
-    read_config(path)  # before anything is written there, be it a lock
+    """The run in a directory, to be resumed; `wanted` is what a person thinks its configuration is."""
+    # Rules of our games are compared with all the rest below; any other world has to be handed in.
+    world = None if wanted is None or is_ours(wanted.game) else wanted.game
+    read_config(path, world)  # before anything is written there, be it a lock
     lock = Lock(path)
     try:
-        config = read_config(path)
+        config = read_config(path, world)
         if wanted is not None and wanted.to_json() != config.to_json():
             difference = first_difference(wanted.to_json(), config.to_json())
             raise InputError(f"cannot go on with {path} under another configuration: {difference}")

@@ -11,6 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from model.probe import Corridor
 
 from saplan.baselines.ablated import Ablated
 from saplan.cli import main
@@ -147,7 +148,7 @@ def test_other_files_are_no_results(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variant", ABLATIONS)
 def test_every_variant_departs_from_the_default(variant: str) -> None:
-    game = VARIANTS[variant].games[0]
+    game = (VARIANTS[variant].games or ("switches",))[0]
     plain, other = (Cell(game, "structured", 0, 10**6, name).config() for name in ("default", variant))
     assert plain != other
     assert config_from_json(json.loads(json.dumps(other.to_json())), Path("here")) == other
@@ -173,6 +174,55 @@ def test_what_is_wanted() -> None:
     ablations = Wanted(variants=tuple(ABLATIONS), methods=("structured",), seeds=1).cells()
     assert {cell.game for cell in ablations if cell.variant == "integers"} == {"switches"}
     assert not [c for c in Wanted(variants=("raw",), seeds=1).cells() if c.method in ("unstructured", "curriculum")]
+
+
+@pytest.fixture
+def corridor(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A game that the paper does not have, registered beside those it has."""
+    monkeypatch.setitem(GAMES, "corridor", Corridor)
+    return "corridor"
+
+
+def test_a_game_that_the_paper_does_not_have(
+    corridor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Wanted, "effort", lambda self: EFFORT)
+    numbers = [f"{name}={value}" for name, value in NUMBERS]
+    command = ["reproduce", "--games", corridor, "--steps", "512", "--seeds", "1", "--out", str(tmp_path)]
+    assert main([*command, "--set", *numbers]) == 0
+    said = capsys.readouterr().out
+    assert "| corridor | structured | **" in said, "no column for the paper's figure"
+    assert "| corridor | unstructured | **" in said
+    assert "curriculum" not in said
+    assert "oracle" not in said
+    for name in ("curves", "examples", "schemas"):
+        assert (tmp_path / "pictures" / f"{name}.png").stat().st_size > 5000
+
+
+def test_all_games_with_one_more(corridor: str) -> None:
+    cells = Wanted(seeds=1).cells()
+    assert {cell.method for cell in cells if cell.game == corridor} == {"structured", "unstructured"}
+    assert {cell.steps for cell in cells if cell.game == corridor} == {50_000_000}
+    assert len([cell for cell in cells if cell.game != corridor]) == 3 + 9
+    assert {cell.steps for cell in Wanted(quick=True).cells() if cell.game == corridor} == {500_000}
+    assert corridor in {cell.game for cell in Wanted(variants=("raw",), seeds=1).cells()}
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("curriculum", "the curriculum does not fit corridor"),
+        ("oracle", "the oracle does not know the rules of corridor"),
+    ],
+)
+def test_a_method_that_does_not_fit_and_was_asked_for(
+    corridor: str, method: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", "--games", corridor, "--methods", "structured", method, "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 MISTAKES = [

@@ -1,11 +1,13 @@
-"""One tiny run, trained once."""
+"""Tiny runs, each trained once."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from model.conftest import quick_compilation
 
+from tests.reliability.cases import USUAL, config_of
 from tests.reliability.tiny import train_tiny
 
 __all__ = ["quick_compilation"]
@@ -18,10 +20,21 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="package")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    run = tmp_path_factory.mktemp("runs") / "tiny"
-    train_tiny(run)
-    return run
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The run of a case, trained once from beginning to end."""
+    folder = tmp_path_factory.mktemp("runs")
+
+    def train(case: str) -> Path:
+        if not (folder / case).exists():
+            train_tiny(folder / case, config_of(case))
+        return folder / case
+
+    return train
+
+
+@pytest.fixture
+def trained(whole: Callable[[str], Path]) -> Path:
+    return whole(USUAL)
 
 
 @pytest.fixture

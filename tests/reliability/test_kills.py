@@ -14,27 +14,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saplan.baselines.methods import METHODS
 from saplan.cli import main
 from saplan.errors import InputError, StoppedError
 from saplan.experiments.loop import Loop
-from saplan.experiments.train import resume, train_seeds
+from saplan.experiments.train import resume, resume_seeds, train_seeds
 from saplan.runs.arrays import to_arrays
 from saplan.runs.store import load_agent
-from tests.reliability import record, times
-from tests.reliability.tiny import STEPS, UPDATES, tiny_config, train_tiny
+from tests.reliability import FULL, record, times
+from tests.reliability.cases import CASES, USUAL
+from tests.reliability.tiny import KILLED_UPDATES, STEPS, tiny_config, train_tiny
 
 OPERATIONS_OF_A_SAVE = 9
 """File operations inside one save, about."""
 
 
-def start(run: Path, where: int, cache: Path) -> subprocess.Popen[str]:
+def start(run: Path, where: int, cache: Path, case: str) -> subprocess.Popen[str]:
     root = Path(__file__).parent.parent.parent
     environment = {
         **os.environ, "PYTHONPATH": str(root), "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
     }  # fmt: skip
-    command = [sys.executable, "-m", "tests.reliability.tiny", str(run), str(where)]
+    command = [sys.executable, "-m", "tests.reliability.tiny", str(run), str(where), case]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=root
     )
@@ -49,9 +49,16 @@ def end_of(run: Path) -> tuple[str, str, list[Any]]:
     return agent, learner, [{k: v for k, v in row.items() if "second" not in k} for row in rows]
 
 
-def test_killed_runs_end_as_if_they_had_not_been(tmp_path: Path) -> None:
-    chance, tried, good, kills, inside = random.Random(0), times(100, 3), 0, 0, 0
-    child = start(tmp_path / "reference", 0, tmp_path / "cache")
+@pytest.mark.parametrize("case", CASES if FULL else [USUAL])
+def test_killed_runs_end_as_if_they_had_not_been(tmp_path: Path, case: str) -> None:
+    chance, tried, good, kills, inside = (
+        random.Random(CASES.index(case)),
+        times(100 if case == USUAL else 6, 3),
+        0,
+        0,
+        0,
+    )
+    child = start(tmp_path / "reference", 0, tmp_path / "cache", case)
     assert child.stdout is not None
     child.stdout.readline()
     began = time.monotonic()
@@ -61,8 +68,8 @@ def test_killed_runs_end_as_if_they_had_not_been(tmp_path: Path) -> None:
         run, in_a_save = tmp_path / str(k), k % 3 == 0
         for _ in range(chance.choice((1, 1, 2))):
             # Every save of the twenty is as likely as any other; later ones need that the run was not killed before.
-            where = chance.randrange(1, OPERATIONS_OF_A_SAVE * UPDATES // 2) if in_a_save else 0
-            child = start(run, where, tmp_path / "cache")
+            where = chance.randrange(1, OPERATIONS_OF_A_SAVE * KILLED_UPDATES // 2) if in_a_save else 0
+            child = start(run, where, tmp_path / "cache", case)
             assert child.stdout is not None
             if not in_a_save:
                 child.stdout.readline()
@@ -71,12 +78,13 @@ def test_killed_runs_end_as_if_they_had_not_been(tmp_path: Path) -> None:
             child.stdout.read()
             died = child.wait() == -signal.SIGKILL
             kills, inside = kills + died, inside + (died and in_a_save)
-        child = start(run, 0, tmp_path / "cache")
+        child = start(run, 0, tmp_path / "cache", case)
         _, error = child.communicate()
         good += child.returncode == 0 and end_of(run) == wanted
         assert "damaged" not in error, error
     assert kills >= tried * 0.7
-    record("killed runs that end bit by bit as the one that was not", good, tried, kills=kills, inside_a_save=inside)
+    name = f"killed runs that end bit by bit as the one that was not: {case}"
+    record(name, good, tried, kills=kills, inside_a_save=inside)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -105,21 +113,6 @@ def test_exit_codes_of_being_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert main(["train", "--resume", str(copy)]) == 143
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_goes_on_where_it_was(method: str, tmp_path: Path) -> None:
-    config = tiny_config(method, slots=256)
-
-    def show(progress: Any) -> None:
-        if progress.steps == STEPS // 2:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    train_tiny(tmp_path / "whole", config)
-    with pytest.raises(StoppedError):
-        train_tiny(tmp_path / "halved", config, show=show)
-    resume(tmp_path / "halved", chunk=2, save_every=0)
-    assert end_of(tmp_path / "halved") == end_of(tmp_path / "whole")
-
-
 def test_seeds_that_train_side_by_side_go_on_together(tmp_path: Path) -> None:
     config, seeds = tiny_config(), [3, 4]
     outs = {name: [tmp_path / f"{name}{seed}" for seed in seeds] for name in ("whole", "halved")}
@@ -137,7 +130,7 @@ def test_seeds_that_train_side_by_side_go_on_together(tmp_path: Path) -> None:
     # As if it had been killed between the saves of two seeds.
     newest = sorted((outs["halved"][1] / "checkpoints").iterdir())[-1]
     newest.rename(newest.with_name(".new"))
-    resume(outs["halved"], chunk=2, save_every=0)
+    resume_seeds(outs["halved"], chunk=2, save_every=0)
     for one, other in zip(*outs.values(), strict=True):
         assert end_of(one) == end_of(other)
 
@@ -166,4 +159,4 @@ def test_a_finished_run_stays_as_it_is(copy: Path) -> None:
 
 def test_what_is_wanted_must_be_what_it_is(copy: Path) -> None:
     with pytest.raises(InputError, match="under another configuration: seed is 7 here and 0 there"):
-        resume(copy, tiny_config(seed=7))
+        resume(copy, wanted=tiny_config(seed=7))

@@ -1,6 +1,5 @@
 """NaN and infinity, wherever they come from, stop training within one update and are named."""
 
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +12,12 @@ import numpy as np
 import pytest
 from jaxtyping import Array, Float
 
-from saplan.baselines.methods import METHODS
 from saplan.cli import main
 from saplan.errors import NotFiniteError
 from saplan.experiments.loop import Loop
 from saplan.games import Switches
 from saplan.games.grid import MapRules
 from saplan.model import training
-from saplan.model.guard import NONE, name_fault
-from saplan.model.training import train_chunk
 from saplan.runs.directory import reopen_run
 from tests.reliability import record, times
 from tests.reliability.tiny import STEPS, UPDATES, tiny_config, train_tiny
@@ -29,39 +25,8 @@ from tests.reliability.tiny import STEPS, UPDATES, tiny_config, train_tiny
 BAD = (np.nan, np.inf, -np.inf)
 
 
-def poisoned(learner: Any, leaf: int, place: int, value: float) -> Any:
-    """A learner with one bad number."""
-    leaves, tree = jax.tree.flatten(learner)
-    flat = leaves[leaf].reshape(-1)
-    leaves[leaf] = flat.at[place % flat.size].set(value).reshape(leaves[leaf].shape)
-    return jax.tree.unflatten(tree, leaves)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_one_bad_number_anywhere_in_a_learner(method: str) -> None:
-    config, chance = tiny_config(method), random.Random(method)
-    if method == "unstructured":
-        config = tiny_config(method, slots=256)
-    loop = Loop([config], chunk=4)
-    loop.chunk()
-    floats = [k for k, leaf in enumerate(jax.tree.leaves(loop.learner)) if jnp.issubdtype(leaf.dtype, jnp.floating)]
-    assert len(floats) > 20
-    tried, good = times(32, 15), 0
-    for k in range(tried):
-        leaf = floats[k * len(floats) // tried]
-        learner = poisoned(loop.learner, leaf, chance.randrange(10**6), chance.choice(BAD))
-        after, report = train_chunk(
-            config.game, config.settings, loop.updates, 4, jnp.int32(4), learner, loop.method.update
-        )
-        name = name_fault(int(report.fault[0]), report, learner)
-        named = list(jax.tree_util.tree_leaves_with_path(learner))[leaf][0]
-        good += bool(report.fault[0] != NONE) and int(after.updates) == int(learner.updates)
-        assert name == "learner" + jax.tree_util.keystr(named)
-    record(f"NaN or infinity in a learner stops training: {method}", good, tried)
-
-
 def test_one_seed_of_several_stops_all() -> None:
-    loop = Loop([tiny_config(seed=seed) for seed in (5, 6)], chunk=4)
+    loop = Loop([tiny_config(seed=seed) for seed in (5, 6)], chunk=2)
     loop.learner = eqx.tree_at(lambda x: x.reward_scale, loop.learner, jnp.array([1.0, np.nan]))
     with pytest.raises(NotFiniteError, match=r"learner\.reward_scale is not finite in update 1 \(seed 6\)"):
         loop.chunk()
@@ -81,7 +46,7 @@ class Leaky(Switches):
 
 def caught(config: Any) -> tuple[str, int]:
     """What stops training, and after how many updates."""
-    loop = Loop([config], chunk=8)
+    loop = Loop([config], chunk=2)
     try:
         while loop.done < loop.updates:
             loop.chunk()

@@ -1,7 +1,7 @@
 """A run so small that hundreds of them can be trained, killed and damaged.
 
-`python -m tests.reliability.tiny RUN WHERE` trains one, or goes on with it; WHERE is the file operation inside a save
-at which it kills itself, 0 for never.
+`python -m tests.reliability.tiny RUN WHERE CASE` trains one of `cases`, or resumes it; WHERE is the file operation
+inside a save at which it kills itself, 0 for never.
 """
 
 import os
@@ -20,9 +20,14 @@ from saplan.runs.config import RunConfig
 
 SIZES = {"lanes": 16, "rollout": 4, "hidden": 8, "minibatches": 2, "epochs": 1, "edge_hidden": 8, "edge_batch": 16,
          "edge_steps": 1, "positives": 16, "outcomes": 16, "capacity": 8}  # fmt: skip
+TABLE = {"nodes": 1024}
+"""What the unstructured method has besides."""
 GAME = Switches(kinds=2, maps=MapRules(smallest=5, largest=6))
-UPDATES = 40
+UPDATES = 16
+"""Of which a chunk has two, by default too: one compiled program serves all tests."""
 STEPS = UPDATES * 64
+KILLED_UPDATES = 40
+"""Of runs in processes of their own: enough time to kill them at many moments."""
 OPERATIONS = ("write", "fsync", "rename", "replace", "mkdir")
 
 
@@ -32,7 +37,7 @@ def tiny_config(method: str = "structured", seed: int = 0, game: Any = GAME, **m
 
     game = make_game(game) if isinstance(game, str) else game
     settings = find_method(method).settings_for(game, False)
-    sizes = {name: value for name, value in (SIZES | more).items() if hasattr(settings, name)}
+    sizes = SIZES | (TABLE if method == "unstructured" else {}) | more
     return run_config(game, STEPS, seed, replace(settings, **sizes), method, looks=0)
 
 
@@ -79,7 +84,9 @@ def die_in_a_save(where: int) -> None:
 
 
 if __name__ == "__main__":
-    directory, where = Path(sys.argv[1]), int(sys.argv[2])
+    from tests.reliability.cases import config_of, world_of
+
+    directory, where, case = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     if where:
         die_in_a_save(where)
 
@@ -88,6 +95,6 @@ if __name__ == "__main__":
         print(progress.steps, flush=True)
 
     if (directory / "config.json").exists():
-        resume(directory, show=show, save_every=0, chunk=2)
+        resume(directory, world_of(case), show=show, save_every=0, chunk=2)
     else:
-        train_tiny(directory, show=show)
+        train_tiny(directory, replace(config_of(case), steps=KILLED_UPDATES * 64), show=show)

@@ -17,7 +17,7 @@ import pytest
 import safetensors.numpy
 
 from saplan.errors import InputError
-from saplan.games import GAMES, Game, Switches
+from saplan.games import GAMES, Exchange, Game, Switches
 from saplan.model.agent import Agent
 from saplan.model.settings import settings_for
 from saplan.runs import store
@@ -260,3 +260,18 @@ def test_a_renamed_pickle_is_not_executed(copy: Path, tmp_path: Path, name: str)
     assert not mark.exists()
     pickle.loads(pickle.dumps(Bomb(mark)))
     assert mark.exists(), "the bomb would have gone off"
+
+
+def test_a_world_that_is_given_is_used_or_refused(tmp_path: Path) -> None:
+    """Even where the run says how to make its game: else success would be reported of a world that was not played."""
+    same, other = Switches(), Switches(kinds=2)
+    assert load("switches", same).game is same
+    with pytest.raises(InputError, match="the one given is another, or has changed: kinds is 2 here and 3 there"):
+        load("switches", other)
+    with pytest.raises(InputError, match='game is "exchange" here and "switches" there'):
+        load("switches", Exchange())
+    agent, config = load_agent(find_agent("switches"))
+    save_agent(tmp_path / "run", agent, config)
+    with pytest.raises(InputError, match="is of the world 'switches', and the one given is another"):
+        load(tmp_path / "run", other)
+    assert load(tmp_path / "run", same).game is same

@@ -1,0 +1,188 @@
+"""Environments at work: each plays an episode, and any moment of any episode can be come back to.
+
+An environment is looked up by the ticket of its episode, which is its seed. If it stands at another moment than the one
+asked about, or has been given to another episode since, the episode is played again up to there. That gives the same
+as long as an environment does the same again when it is given the same seed and the same actions.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import gymnasium
+import jax.numpy as jnp
+import numpy as np
+from gymnasium import spaces
+from jaxtyping import Array, Int32
+
+from saplan.algebra import Product
+from saplan.envs.histories import START, Histories, History
+from saplan.envs.readers import Reader, reader_of
+from saplan.errors import InputError
+
+Attributes = Callable[[Any, dict[str, Any], Any], Sequence[float]]
+"""(observation, info, unwrapped environment) → ρ."""
+Numbers = Int32[Array, "*lanes"] | Int32[np.ndarray, "*lanes"]
+SPARE = 4
+"""Environments kept ready, for every one that is asked about at once: those in play, those to come, and those of
+another batch. Fewer would cost time, not change anything.
+"""
+RECENT = 256
+"""Calls after which the size of a large batch is forgotten, and its environments are closed."""
+PADDING = -1
+"""In place of an action, after the end of a row of actions."""
+
+
+class Moment(NamedTuple):
+    """What is known of a moment."""
+
+    seen: np.ndarray
+    rho: np.ndarray
+    over: bool = False
+    lost: bool = False
+    """Over by the rules, not because time is up."""
+
+
+@dataclass
+class Episode:
+    """An environment at work."""
+
+    env: gymnasium.Env[Any, Any]
+    history: History
+    clock: int
+    last: Moment
+
+    @property
+    def now(self) -> tuple[int, Moment]:
+        """The path to the present moment, and the moment."""
+        return self.history.paths[self.clock - 1] if self.clock else START, self.last
+
+
+class Host:
+    """The environments behind the tickets."""
+
+    def __init__(
+        self, make: Callable[[], gymnasium.Env[Any, Any]], attributes: Attributes, space: Product, endless: bool = False
+    ) -> None:
+        """Makes one environment, to see what it is like."""
+        self.make, self.attributes, self.space, self.endless = make, attributes, space, endless
+        self.live: OrderedDict[int, Episode] = OrderedDict()
+        self.idle: list[gymnasium.Env[Any, Any]] = [make()]
+        self.sizes: deque[int] = deque(maxlen=RECENT)
+        self.histories = Histories()
+        env = self.idle[0]
+        if not isinstance(env.action_space, spaces.Discrete):
+            raise InputError(f"actions must be discrete, these are {env.action_space}")
+        self.actions, self.first = int(env.action_space.n), int(env.action_space.start)
+        self.reader: Reader = reader_of(env.observation_space)
+        rho = self._perceive(env, *env.reset(seed=0)).rho
+        if not bool(space.contains(jnp.asarray(rho))):
+            raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
+
+    def reset(self, tickets: Numbers) -> tuple[np.ndarray, ...]:
+        """The first moments of episodes."""
+        self._make_room(tickets.size)
+        return self._batch(tickets.shape, [self._at(ticket, 0, START).now for ticket in _listed(tickets)])
+
+    def step(self, tickets: Numbers, clocks: Numbers, paths: Numbers, actions: Numbers) -> tuple[np.ndarray, ...]:
+        """What follows from these moments."""
+        self._make_room(tickets.size)
+        each = zip(_listed(tickets), _listed(clocks), _listed(paths), _listed(actions), strict=True)
+        return self._batch(tickets.shape, [self._advance(*one) for one in each])
+
+    def recall(self, tickets: Numbers, clocks: Numbers, paths: Numbers) -> tuple[np.ndarray, ...]:
+        """The actions that lead to these moments, a row each, padded at its end."""
+        rows = np.full((tickets.size, int(clocks.max(initial=0))), PADDING, np.int32)
+        each = zip(_listed(tickets), _listed(clocks), _listed(paths), strict=True)
+        for row, (ticket, clock, path) in zip(rows, each, strict=True):
+            row[:clock] = self.histories.find(ticket, clock, path).actions[:clock]
+        return (rows.reshape(*tickets.shape, rows.shape[-1]),)
+
+    def restore(self, tickets: Numbers, clocks: Numbers, paths: Numbers, actions: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Takes in what `recall` has told, in this process or another; `InputError` if that does not fit."""
+        rows = actions.reshape(tickets.size, actions.shape[-1])
+        for ticket, clock, path, row in zip(_listed(tickets), _listed(clocks), _listed(paths), rows, strict=True):
+            played = row[:clock].tolist()
+            if len(played) != clock or not all(0 <= action < self.actions for action in played):
+                raise InputError(f"the actions saved for the episode with seed {ticket} do not fit its clock")
+            self.histories.restore(ticket, path, played)
+        return ()
+
+    def picture(self, ticket: int, clock: int, path: int) -> np.ndarray:
+        """The environment's own picture of a moment."""
+        picture = self._at(ticket, clock, path).env.render()
+        if not isinstance(picture, np.ndarray):
+            raise InputError("the environment draws no pictures: make it with render_mode='rgb_array'")
+        return picture
+
+    def _batch(self, shape: tuple[int, ...], rows: list[tuple[int, Moment]]) -> tuple[np.ndarray, ...]:
+        paths, moments = zip(*rows, strict=True)
+        seen, rho, over, lost = zip(*moments, strict=True)
+        sights, numbers = np.array(seen, self.reader.dtype), np.array(rho, np.float32)
+        whole, *flags = (np.array(each).reshape(shape) for each in (np.array(paths, np.int32), over, lost))
+        return whole, sights.reshape(*shape, -1), numbers.reshape(*shape, -1), *flags
+
+    def _make_room(self, size: int) -> None:
+        """Keeps as many environments as batches of late have needed, and lets go of those beyond."""
+        self.sizes.append(size)
+        room = self.histories.room = SPARE * max(self.sizes)
+        while len(self.live) > room:
+            self.idle.append(self.live.popitem(last=False)[1].env)
+        del self.idle[max(room - len(self.live), 1) :]
+
+    def _at(self, ticket: int, clock: int, path: int) -> Episode:
+        """An episode at this moment: as it stands, or played again."""
+        episode = self.live.get(ticket)
+        if episode is None or episode.clock != clock or not episode.history.passes(clock, path):
+            history = self.histories.find(ticket, clock, path)
+            episode = self._begin(history)
+            for action in history.actions[:clock]:
+                self._take(episode, action)
+            self.live[ticket] = episode
+        self.histories.touch(episode.history)
+        self.live.move_to_end(ticket)
+        return episode
+
+    def _begin(self, history: History) -> Episode:
+        """An episode at its start, in the environment that had its ticket, or in any that is free."""
+        known = self.live.pop(history.ticket, None)
+        while len(self.live) >= max(self.histories.room, 1):
+            self.idle.append(self.live.popitem(last=False)[1].env)
+        env = known.env if known else self.idle.pop() if self.idle else self.make()
+        return Episode(env, history, 0, self._perceive(env, *env.reset(seed=history.ticket)))
+
+    def _advance(self, ticket: int, clock: int, path: int, action: int) -> tuple[int, Moment]:
+        episode = self._at(ticket, clock, path)
+        try:
+            self._take(episode, action)
+        except BaseException:
+            del self.live[ticket]  # its environment may be in any state
+            raise
+        episode.history = self.histories.follow(episode.history, clock, action)
+        return episode.now
+
+    def _take(self, episode: Episode, action: int) -> None:
+        if not episode.last.over:
+            observation, _, terminated, truncated, info = episode.env.step(self.first + action)
+            ends = () if self.endless else (terminated or truncated, terminated)
+            episode.last = self._perceive(episode.env, observation, info, *ends)
+        episode.clock += 1
+
+    def _perceive(
+        self,
+        env: gymnasium.Env[Any, Any],
+        observation: Any,
+        info: dict[str, Any],
+        over: bool = False,
+        lost: bool = False,
+    ) -> Moment:
+        rho = np.asarray(self.attributes(observation, info, env.unwrapped), np.float32)
+        if rho.shape != (self.space.size,):
+            raise InputError(f"attributes must be {self.space.size} numbers, got an array of shape {rho.shape}")
+        return Moment(self.reader.read(observation), rho, over, lost)
+
+
+def _listed(batch: Any) -> list[int]:
+    """Plain numbers: to take them out of a JAX array one by one costs more than a step of many an environment."""
+    return np.asarray(batch).reshape(-1).tolist()
