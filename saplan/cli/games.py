@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from saplan.cli.options import check_number, in_colour, read, take_game
+from saplan.cli.streams import standard_input
 from saplan.errors import InputError
 
 Rules = TypeVar("Rules")
@@ -87,7 +88,11 @@ def play(arguments: list[str]) -> None:
     player = Player(options.game, options.seed, options.goal)
     if options.random is not None:
         play_keys(player, in_colour(), random_keys(player, options.random, options.seed))
-    elif sys.stdin.isatty() and sys.stdout.isatty():
-        play_by_keyboard(player, in_colour())
-    else:
-        play_keys(player, in_colour())
+        return
+    try:
+        if standard_input().isatty() and sys.stdout.isatty():
+            play_by_keyboard(player, in_colour())
+        else:
+            play_keys(player, in_colour())
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input holds no keys: {error}") from None

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 import jax
 
 from saplan.baselines.methods import AnyAgent, find_method
-from saplan.errors import InputError, NotFiniteError, StoppedError
+from saplan.errors import InputError, NotFiniteError, StoppedError, say
 from saplan.experiments.loop import Loop
 from saplan.experiments.show import Progress, together
 from saplan.games import GAMES, Game, make_game
@@ -245,7 +244,7 @@ def _stop_requests(wanted: bool) -> Iterator[list[int]]:
 
 def complain(text: str) -> None:
     """Tells a person something that does not end training."""
-    print(f"saplan: {text}", file=sys.stderr, flush=True)
+    say(text)
 
 
 def command(config: RunConfig) -> str:

@@ -6,23 +6,49 @@ import os
 from pathlib import Path
 from typing import Any
 
-from saplan.runs.files import cannot_write, write_all
+from saplan.errors import InputError
+from saplan.runs.files import cannot_write, open_fresh, open_plain, sync_directory, write_all
+
+LARGEST = 2**30
+"""Bytes of metrics that are kept when a run is resumed; a row takes a few hundred."""
+PIECE = 2**20
 
 
 class MetricsFile:
     """A file of metrics. Rows that the disk does not take are kept, and written when it does."""
 
     def __init__(self, path: Path, length: int = 0) -> None:
-        """Opens the file and forgets what lies beyond `length` bytes: training goes on from there."""
-        self.path = path
+        """Begins a file with the first `length` bytes of the one that is there, if any: training goes on from there.
+
+        The old file is replaced, not cut: it may have another name elsewhere.
+        """
+        self.path, self.length = path, 0
         self._waiting = b""
+        aside = path.with_name(f".{path.name}.new")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-            self.length = min(length, os.fstat(self._file).st_size)
-            os.ftruncate(self._file, self.length)
+            self._file = open_fresh(aside)
+            try:
+                self._copy(length)
+                os.fsync(self._file)
+                os.replace(aside, path)
+                sync_directory(path.parent)
+            except (OSError, InputError):
+                os.close(self._file)
+                raise
         except OSError as error:
             raise cannot_write(path, error) from None
+
+    def _copy(self, length: int) -> None:
+        if length == 0 or not os.path.lexists(self.path):
+            return
+        with open_plain(self.path) as old:
+            length = min(length, os.fstat(old.fileno()).st_size)
+            if length > LARGEST:
+                raise InputError(f"{self.path} is larger than {LARGEST // 2**20} MiB: no metrics of ours are")
+            while self.length < length and (piece := old.read(min(PIECE, length - self.length))):
+                write_all(self._file, piece)
+                self.length += len(piece)
 
     def write(self, row: dict[str, Any]) -> None:
         """Appends one line."""
