@@ -96,13 +96,14 @@ def train_runs(
             there = go_on and (out / CONFIG).exists()
             runs.append(reopen_run(out, config) if there else begin_run(out, config))
             stack.callback(runs[-1].close)
+            runs[-1].check_config()
         loop = Loop(configs, chunk, devices)
         found = _newest_of_all(runs, loop.outline()) if go_on else None
         if found:
             loop.restore(found)
             complain(f"going on with {', '.join(str(run.path) for run in runs)} at {loop.done * loop.per_update} steps")
         for k, run in enumerate(runs):
-            run.open_metrics(int(found[k].host["metrics_bytes"]) if found else 0)
+            run.open_metrics(found[k].host["metrics_bytes"] if found else 0)
         return _carry_out(loop, runs, show, save_every)
 
 

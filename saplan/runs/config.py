@@ -16,6 +16,7 @@ from saplan.model.fitted import Fitted
 from saplan.model.settings import Settings
 from saplan.runs.attributes import read_fitted
 from saplan.runs.files import read_bytes, replace_file
+from saplan.runs.plain import parse_json
 
 ATTRIBUTES = "attributes.safetensors"
 """The file of attributes that are not the game's own."""
@@ -110,11 +111,7 @@ def _frozen(value: Any) -> Any:
 
 def read_json(path: Path) -> Any:
     """The data in a JSON file, or `InputError`."""
-    data = read_bytes(path, LARGEST)
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        raise InputError(f"{path} is not JSON") from None
+    return parse_json(read_bytes(path, LARGEST), path)
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -1,6 +1,7 @@
 """Plain data from JSON that a stranger wrote: no surprises in names, numbers or depth."""
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,6 +32,11 @@ def is_whole(value: Any, least: int, most: int) -> bool:
 def is_number(value: Any, least: float, most: float) -> bool:
     """Whether this is a number within bounds."""
     return type(value) in (int, float) and least <= value <= most
+
+
+def is_digest(value: Any) -> bool:
+    """Whether this is a SHA-256 in hexadecimal digits."""
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
