@@ -71,7 +71,9 @@ def test_closed_streams_are_not_mistaken_for_files(tmp_path: Path) -> None:
     assert out.read_bytes()[8:9] == b"{"
 
 
-@pytest.mark.parametrize("char", [chr(code) for code in (*range(32), *range(0x7F, 0xA0), 0x202E, 0x2066, 0x200F, 0xD800)])
+@pytest.mark.parametrize(
+    "char", [chr(code) for code in (*range(32), *range(0x7F, 0xA0), 0x202E, 0x2066, 0x200F, 0xD800)]
+)
 def test_nothing_that_is_said_moves_the_terminal(char: str, capsys: pytest.CaptureFixture[str]) -> None:
     say(f"a{char}b")
     said = capsys.readouterr().err

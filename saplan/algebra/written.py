@@ -55,8 +55,10 @@ def _block_from_json(row: dict[str, Any]) -> Block:
         if complaint:
             raise InputError(f"attribute {name!r}: {key[:LONGEST]} {complaint}")
     try:
-        block = BLOCKS[kind](**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
-    except (TypeError, ValueError) as error:
+        block = BLOCKS[kind](
+            **{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+        )
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise InputError(f"attribute {name!r}: {error}") from None
     return Exogenous(block) if exogenous else block
 
@@ -67,7 +69,7 @@ def _complaint(key: str, value: Any) -> str:
         good = type(value) is int and 1 <= value <= WHOLE[key]
         return "" if good else f"must be a whole number in 1..{WHOLE[key]}"
     if key in REAL:
-        return "" if type(value) in (int, float) and not value != value else "must be a number"
+        return "" if type(value) in (int, float) else "must be a number"
     if key == LABELS:
         good = isinstance(value, list) and all(isinstance(text, str) and 0 < len(text) <= LONGEST for text in value)
         return "" if good else f"must be a list of texts of up to {LONGEST} letters"

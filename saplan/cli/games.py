@@ -48,18 +48,16 @@ def print_games(options: Games, chosen: list[Any]) -> None:
     from saplan.envs.cards import portrait, rule_card, rule_data
     from saplan.envs.picture import paint
     from saplan.envs.png import save_png
+    from saplan.runs.files import make_directory
 
     if options.json:
         print(json.dumps([rule_data(game) for game in chosen], indent=2, ensure_ascii=False))
     else:
         print("\n\n\n".join(rule_card(game, in_colour()) for game in chosen))
     if options.pictures is not None:
-        try:
-            options.pictures.mkdir(parents=True, exist_ok=True)
-            for game in chosen:
-                save_png(paint(portrait(game), cell=64), options.pictures / f"{game.name}.png")
-        except OSError as error:
-            raise InputError(f"cannot write pictures to {options.pictures}: {error.strerror}") from None
+        make_directory(options.pictures)
+        for game in chosen:
+            save_png(paint(portrait(game), cell=64), options.pictures / f"{game.name}.png")
 
 
 @dataclass(frozen=True)

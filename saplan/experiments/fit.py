@@ -32,7 +32,9 @@ def check_fit(labels: Labels, settings: RegressorSettings, geometry: str) -> Non
         raise InputError(f"{rows} pairs × {space.embed_width} outputs are too many: choose another --geometry")
     pixels = settings.batch * math.prod(shape[:-1]) * settings.hidden if len(shape) == 3 else 0
     if pixels > LARGEST_OUTPUTS:
-        raise InputError(f"pictures of {shape[0]} × {shape[1]} take too much memory: choose a smaller --batch or --hidden")
+        raise InputError(
+            f"pictures of {shape[0]} × {shape[1]} take too much memory: choose a smaller --batch or --hidden"
+        )
 
 
 def fit_labels(

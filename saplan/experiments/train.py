@@ -18,7 +18,7 @@ from saplan.experiments.show import Progress, together
 from saplan.games import GAMES, Game, make_game
 from saplan.model.settings import Settings
 from saplan.runs.checkpoint import Checkpoint
-from saplan.runs.config import ATTRIBUTES, RunConfig
+from saplan.runs.config import ATTRIBUTES, MOST, RunConfig
 from saplan.runs.directory import CONFIG, RunDirectory, begin_run, read_config, reopen_run
 from saplan.runs.store import save_agent
 
@@ -143,6 +143,9 @@ def run_config(
     free = [name for name, alone in zip(game.space.names, game.space.exogenous, strict=True) if alone]
     if free and method != "structured":
         raise InputError(f"{free[0]} changes by itself, which only the structured method can leave out of its plans")
+    for name, value in (("steps", steps), ("seed", seed), ("looks", looks), ("look-tasks", look_tasks)):
+        if value > MOST[name.replace("-", "_")]:
+            raise InputError(f"{name} must be at most {MOST[name.replace('-', '_')]}, got {value}")
     per_update = settings.lanes * settings.rollout
     if steps < per_update:
         raise InputError(f"steps must be at least lanes × rollout = {per_update}, got {steps}")

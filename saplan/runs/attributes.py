@@ -139,7 +139,9 @@ def write_labels(path: Path, labels: Labels) -> None:
 def check_bytes(size: int) -> None:
     """`InputError` if a file of labels of this size could not be read again."""
     if size > LARGEST:
-        raise InputError(f"these labels take {size / 2**20:.0f} MiB, and a file holds {LARGEST / 2**20:.0f}: take fewer")
+        raise InputError(
+            f"these labels take {size / 2**20:.0f} MiB, and a file holds {LARGEST / 2**20:.0f}: take fewer"
+        )
 
 
 def read_labels(path: Path) -> Labels:
@@ -227,7 +229,9 @@ def read_fitted(path: Path) -> FittedFile:
     )
     arrays = header.arrays(read_bytes(path, min(2 * LARGEST_FITTED, room_for(outline))))
     empty = np.zeros((0, 0), np.float32)
-    return FittedFile(fill(outline, arrays, path), tuple(shape), Labels(empty, empty, **about), geometry, told.get("about"))
+    return FittedFile(
+        fill(outline, arrays, path), tuple(shape), Labels(empty, empty, **about), geometry, told.get("about")
+    )
 
 
 def write_fitted(path: Path, fitted: FittedFile) -> None:

@@ -16,12 +16,15 @@ from saplan.model.fitted import Fitted
 from saplan.model.settings import Settings
 from saplan.runs.attributes import read_fitted
 from saplan.runs.files import read_bytes, replace_file
-from saplan.runs.plain import parse_json
+from saplan.runs.plain import is_whole, parse_json
+from saplan.runs.rules import check_rules
 
 ATTRIBUTES = "attributes.safetensors"
 """The file of attributes that are not the game's own."""
-LARGEST = 2**24
+LARGEST = 2**22
 """Bytes of a JSON file. Beyond this nothing is read."""
+MOST = {"steps": 2**40, "seed": 2**31 - 1, "looks": 64, "look_tasks": 100_000}
+"""Of the numbers of a run."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +69,19 @@ def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> 
         numbers = {name: data[name] for name in ("steps", "seed")}
         numbers |= {name: data[name] for name in ("looks", "look_tasks") if name in data}
         for name, value in numbers.items():
-            if type(value) is not int or not 0 <= value < 2**40:
-                raise InputError(f"{name} must be a whole number from 0 up, got {value!r}")
-        settings = find_method(str(data["method"])).settings(**data["settings"])
+            if not is_whole(value, 0, MOST[name]):
+                raise InputError(f"{name} must be a whole number in 0..{MOST[name]}, got {value!r}")
+        if not isinstance(data["method"], str) or not isinstance(data["game"], str):
+            raise InputError("method and game must be names")
+        settings = find_method(data["method"]).settings(**data["settings"])
         if "world" in data:
             return RunConfig(_given(world, data, where), settings, method=str(data["method"]), **numbers)
+        if data["game"] not in GAMES:
+            raise InputError(f"unknown game {data['game']!r}")
+        check_rules(GAMES[data["game"]](), data["rules"])
         rules = {name: _frozen(value) for name, value in data["rules"].items()}
         if "maps" in rules:
             rules["maps"] = MapRules(**data["rules"]["maps"])
-        if data["game"] not in GAMES:
-            raise InputError(f"unknown game {data['game']!r}")
         game = ablated(make_game(data["game"], **rules), data.get("algebra", FULL))
         return RunConfig(
             game=_fitted(game, where.with_name(ATTRIBUTES), data["attributes"]) if "attributes" in data else game,
@@ -83,6 +89,8 @@ def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> 
             method=str(data["method"]),
             **numbers,
         )
+    except InputError as error:
+        raise InputError(f"{where} is not a run's configuration: {error}") from None
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{where} is not a run's configuration: {type(error).__name__}: {reason}") from None

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from saplan.errors import InputError
-from saplan.runs.files import cannot_write, open_fresh, open_plain, sync_directory, write_all
+from saplan.runs.files import cannot_write, open_fresh, open_plain, read_bytes, sync_directory, write_all
+from saplan.runs.plain import is_number
 
-LARGEST = 2**30
+LARGEST = 2**28
 """Bytes of metrics that are kept when a run is resumed; a row takes a few hundred."""
 PIECE = 2**20
 
@@ -73,3 +74,25 @@ class MetricsFile:
     def close(self) -> None:
         """Closes the file."""
         os.close(self._file)
+
+
+NUMBERS = ("steps", "seconds", "positives", "negatives", "known", "overflow")
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The rows of a run's metrics, checked as far as results are made of them."""
+    try:
+        rows = [json.loads(line) for line in read_bytes(path, LARGEST).splitlines()]
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is not JSON, line by line") from None
+    for row in rows:
+        good = isinstance(row, dict) and all(is_number(row.get(name), 0, 2**62) for name in NUMBERS)
+        if (
+            not good
+            or type(row.get("looked")) is not bool
+            or not (row.get("success") is None or is_number(row["success"], 0, 1))
+        ):
+            raise InputError(f"{path} holds a row that is not of a run's metrics")
+    if not rows:
+        raise InputError(f"{path} holds no metrics")
+    return rows
