@@ -38,13 +38,14 @@ def space_from_json(rows: Any) -> Product:
     """The space that plain data describe; `InputError` if they describe none."""
     if not isinstance(rows, list) or not 1 <= len(rows) <= MOST:
         raise InputError(f"a space is a list of 1 to {MOST} attributes")
-    if not all(isinstance(row, dict) and isinstance(row.get("name"), str) for row in rows):
-        raise InputError("a space is a list of attributes, each with a name and a block")
+    names = [row.get("name") if isinstance(row, dict) else None for row in rows]
+    if not all(isinstance(name, str) and len(name) <= LONGEST for name in names):
+        raise InputError(f"a space is a list of attributes, each with a name of up to {LONGEST} letters and a block")
     return Product(tuple(row["name"] for row in rows), tuple(_block_from_json(row) for row in rows))
 
 
 def _block_from_json(row: dict[str, Any]) -> Block:
-    name, kind, exogenous = row["name"][:LONGEST], row.get("block"), row.get(EXOGENOUS, False)
+    name, kind, exogenous = row["name"], row.get("block"), row.get(EXOGENOUS, False)
     if not isinstance(kind, str) or kind not in BLOCKS:
         raise unknown_name("block", str(kind)[:LONGEST], BLOCKS)
     if type(exogenous) is not bool:

@@ -103,7 +103,7 @@ def _header(about: Any, format_: str, path: Path, otherwise: str) -> dict[str, A
     """What labels and fitted attributes both say of themselves, as arguments of `Labels`."""
     if not isinstance(about, dict) or about.get("format") != format_:
         raise InputError(f"{path} {otherwise}")
-    vocabulary = about.get("vocabulary", 0)
+    vocabulary = about.get("vocabulary")
     if not is_whole(vocabulary, 0, LARGEST_VOCABULARY):
         raise InputError(f"{path}: the vocabulary must be a number of words in 0..{LARGEST_VOCABULARY}")
     game, sight, rules = about.get("game", ""), about.get("sight", ""), about.get("rules")
@@ -195,7 +195,7 @@ class FittedFile:
         theirs = self.labels.game, self.labels.rules
         if mine[0] != theirs[0]:
             raise InputError(f"these attributes were fitted on {theirs[0] or 'an unknown game'}, not on {mine[0]}")
-        if mine[1] != theirs[1]:
+        if json.dumps(mine[1], sort_keys=True) != json.dumps(theirs[1], sort_keys=True):  # where true is not 1
             raise InputError(f"these attributes were fitted on {theirs[0]} with other rules")
         seen = jax.eval_shape(Sight(game, self.labels.sight), jax.eval_shape(game.reset, jax.random.key(0)))
         if game.space != self.labels.space or seen.shape != self.shape:

@@ -75,8 +75,11 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     about = manifest.get("about")
     if not (about is None or isinstance(about, dict)):
         raise InputError(f"{path}: about must be an object")
-    if not is_whole((about or {}).get("steps_trained", 0), 0, 2**62):
+    about = about or {}
+    if not is_whole(about.get("steps_trained", 0), 0, 2**62):
         raise InputError(f"{path}: steps_trained must be a whole number from 0 up")
+    if not all(isinstance(about.get(name, ""), str) for name in ("command", "hardware")):
+        raise InputError(f"{path}: command and hardware must be texts")
     return manifest
 
 
