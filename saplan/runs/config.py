@@ -66,13 +66,12 @@ def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> 
     given: no file says how to make one.
     """
     try:
+        _check_fields(data)
         numbers = {name: data[name] for name in ("steps", "seed")}
         numbers |= {name: data[name] for name in ("looks", "look_tasks") if name in data}
         for name, value in numbers.items():
             if not is_whole(value, 0, MOST[name]):
                 raise InputError(f"{name} must be a whole number in 0..{MOST[name]}, got {value!r}")
-        if not isinstance(data["method"], str) or not isinstance(data["game"], str):
-            raise InputError("method and game must be names")
         settings = find_method(data["method"]).settings(**data["settings"])
         if "world" in data:
             return RunConfig(_given(world, data, where), settings, method=str(data["method"]), **numbers)
@@ -94,6 +93,20 @@ def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> 
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{where} is not a run's configuration: {type(error).__name__}: {reason}") from None
+
+
+def _check_fields(data: Any) -> None:
+    """`InputError` if a field of a configuration is missing, or of another kind altogether."""
+    if not isinstance(data, dict):
+        raise InputError("it is not an object")
+    wanted = ("method", "game", "settings", "steps", "seed", *(() if "world" in data else ("rules",)))
+    missing = [name for name in wanted if name not in data]
+    if missing:
+        raise InputError(f"{missing[0]} is missing")
+    if not isinstance(data["method"], str) or not isinstance(data["game"], str):
+        raise InputError("method and game must be names")
+    if not isinstance(data["settings"], dict):
+        raise InputError("settings must be an object")
 
 
 def _given(world: Game[Any] | None, data: Any, where: Path) -> Game[Any]:
