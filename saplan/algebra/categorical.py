@@ -29,6 +29,8 @@ class Categorical(Block):
     def __post_init__(self) -> None:
         if not self.labels or len(set(self.labels)) != len(self.labels):
             raise InputError(f"a categorical attribute needs distinct labels, got {self.labels}")
+        if not all(isinstance(label, str) and label.isprintable() for label in self.labels):
+            raise InputError(f"labels must be texts that can be printed, got {self.labels}")
         if self.n**2 > EXACT:
             raise InputError(f"a categorical attribute takes up to 4096 labels, got {self.n}")
 

@@ -1,5 +1,6 @@
 """The product 𝓡 = G_1 × ... × G_K of named blocks: the space that ρ lives in."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,10 @@ Delta = Float[Array, "... K"]
 """δρ, or a batch of them."""
 
 
+NAME = re.compile(r"[\w-]+")
+"""Names that a goal can hold."""
+
+
 @final
 @dataclass(frozen=True)
 class Product:
@@ -32,11 +37,11 @@ class Product:
     def __post_init__(self) -> None:
         if not self.names or len(self.names) != len(self.blocks):
             raise InputError(f"a product needs one name per block, got {len(self.names)} and {len(self.blocks)}")
+        for name in self.names:
+            if not isinstance(name, str) or not NAME.fullmatch(name) or not name.isprintable():
+                raise InputError(f"attribute name {name!r}: use letters, digits, '_' and '-'")
         if len(set(self.names)) != len(self.names):
             raise InputError(f"attribute names must differ, got {', '.join(self.names)}")
-        for name in self.names:
-            if not name.replace("_", "a").replace("-", "a").isalnum():
-                raise InputError(f"attribute name {name!r}: use letters, digits, '_' and '-'")
 
     @classmethod
     def of(cls, **blocks: Block) -> "Product":

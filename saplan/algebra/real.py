@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Int
 from saplan.algebra.base import Block, Features, Values, features, parse_number
 from saplan.errors import InputError
 
+LARGEST = 1e15
 PERIODS = (2.0, 4.0, 8.0, 16.0)
 """Wavelengths of the features of a real, in resolutions: fine enough for an edge, coarse enough for a place."""
 
@@ -37,6 +38,9 @@ class Real(Block):
             raise InputError(f"ℝ needs a finite resolution above 0, got {self.resolution}")
         if not self.low < self.high:
             raise InputError(f"ℝ needs low < high, got [{self.low}, {self.high}]")
+        finite = [abs(x) for x in (self.resolution, self.low, self.high) if math.isfinite(x)]
+        if max(finite) > LARGEST or self.resolution < 1 / LARGEST:
+            raise InputError(f"ℝ takes numbers from {1 / LARGEST:g} to {LARGEST:g} in size, which float32 can square")
 
     @property
     def tolerance(self) -> float:

@@ -14,7 +14,13 @@ from saplan.algebra.real import Real
 from saplan.errors import InputError, unknown_name
 
 BLOCKS: dict[str, type[Block]] = {kind.__name__: kind for kind in (Natural, Integer, Cyclic, Real, Categorical)}
-EXOGENOUS = "exogenous"
+EXOGENOUS, LABELS = "exogenous", "labels"
+MOST = 256
+"""Attributes of a space in a file."""
+LONGEST = 64
+"""Letters of a name or a label in a file."""
+WHOLE = {"q": 2**24, "bins": 2**16, "max_bins": 2**16}
+REAL = ("resolution", "low", "high")
 
 
 def space_to_json(space: Product) -> list[dict[str, Any]]:
@@ -30,17 +36,42 @@ def _block_to_json(block: Block) -> dict[str, Any]:
 
 def space_from_json(rows: Any) -> Product:
     """The space that plain data describe; `InputError` if they describe none."""
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and {"name", "block"} <= set(row) for row in rows):
-        raise InputError("a space is a list of attributes, each with a name and a block")
-    blocks: list[Block] = []
-    for row in rows:
-        if row["block"] not in BLOCKS:
-            raise unknown_name("block", str(row["block"]), BLOCKS)
-        rest = {name: value for name, value in row.items() if name not in ("name", "block", EXOGENOUS)}
-        numbers = {name: tuple(value) if isinstance(value, list) else value for name, value in rest.items()}
-        try:
-            block = BLOCKS[row["block"]](**numbers)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"attribute {row['name']!r}: {error}") from None
-        blocks.append(Exogenous(block) if row.get(EXOGENOUS) is True else block)
-    return Product(tuple(str(row["name"]) for row in rows), tuple(blocks))
+    if not isinstance(rows, list) or not 1 <= len(rows) <= MOST:
+        raise InputError(f"a space is a list of 1 to {MOST} attributes")
+    names = [row.get("name") if isinstance(row, dict) else None for row in rows]
+    if not all(isinstance(name, str) and len(name) <= LONGEST for name in names):
+        raise InputError(f"a space is a list of attributes, each with a name of up to {LONGEST} letters and a block")
+    return Product(tuple(row["name"] for row in rows), tuple(_block_from_json(row) for row in rows))
+
+
+def _block_from_json(row: dict[str, Any]) -> Block:
+    name, kind, exogenous = row["name"], row.get("block"), row.get(EXOGENOUS, False)
+    if not isinstance(kind, str) or kind not in BLOCKS:
+        raise unknown_name("block", str(kind)[:LONGEST], BLOCKS)
+    if type(exogenous) is not bool:
+        raise InputError(f"attribute {name!r}: {EXOGENOUS} must be true or false")
+    given = {key: value for key, value in row.items() if key not in ("name", "block", EXOGENOUS)}
+    for key, value in given.items():
+        complaint = _complaint(key, value)
+        if complaint:
+            raise InputError(f"attribute {name!r}: {key[:LONGEST]} {complaint}")
+    try:
+        block = BLOCKS[kind](
+            **{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+        )
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise InputError(f"attribute {name!r}: {error}") from None
+    return Exogenous(block) if exogenous else block
+
+
+def _complaint(key: str, value: Any) -> str:
+    """What is wrong with one number of a block, if something is."""
+    if key in WHOLE:
+        good = type(value) is int and 1 <= value <= WHOLE[key]
+        return "" if good else f"must be a whole number in 1..{WHOLE[key]}"
+    if key in REAL:
+        return "" if type(value) in (int, float) else "must be a number"
+    if key == LABELS:
+        good = isinstance(value, list) and all(isinstance(text, str) and 0 < len(text) <= LONGEST for text in value)
+        return "" if good else f"must be a list of texts of up to {LONGEST} letters"
+    return "is no number of a block"

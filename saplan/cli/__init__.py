@@ -4,8 +4,6 @@ A command is a frozen dataclass of options, whose docstrings are its help, and a
 arguments and does the work; `COMMANDS` names it. What a person gets wrong is an `InputError`: one line, exit code 2.
 """
 
-import io
-import os
 import sys
 from collections.abc import Callable
 
@@ -13,10 +11,11 @@ from saplan.cli.agents import doctor, evaluate, plan
 from saplan.cli.attributes import fit_attributes, label
 from saplan.cli.games import games, play
 from saplan.cli.reproducing import reproduce
+from saplan.cli.streams import check_streams, settle, takes_no_more
 from saplan.cli.training import demo, train
 from saplan.cli.watching import render, watch
 from saplan.cli.worlds import check
-from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError, unknown_name
+from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError, say, unknown_name
 
 COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
     "games": ("the rules of the games, as text, data or pictures", games),
@@ -37,29 +36,46 @@ COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a narrow terminal encoding shall not end in a traceback
     try:
-        dispatch(sys.argv[1:] if argv is None else argv)
-        sys.stdout.flush()
+        check_streams()
+        return run(sys.argv[1:] if argv is None else argv)
     except InputError as error:
-        print("saplan:", " ".join(str(error).split()), file=sys.stderr)
+        say(str(error))
         return 2
     except NotFiniteError as error:
-        print("saplan:", error, file=sys.stderr)
+        say(str(error))
         return 3
     except NoPathError as error:
         print("saplan:", error, file=sys.stderr)
         return 4
     except StoppedError as stop:
-        print("saplan:", stop, file=sys.stderr)
+        say(str(stop))
         return 128 + stop.signal
-    except BrokenPipeError:
-        # The reader has gone; what is still buffered must not fail again when Python closes its files.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has gone
         return 141
+    except OSError as error:
+        if error.filename is not None:
+            say(f"cannot use {error.filename}: {error.strerror}")
+        elif takes_no_more(error):
+            say(f"cannot write to standard output: {error.strerror or error}")
+        else:
+            raise
+        return 2
     except KeyboardInterrupt:
         return 130
+    finally:
+        settle(sys.stdout)
+        settle(sys.stderr)
+
+
+def run(argv: list[str]) -> int:
+    """Runs one command and prints all that it has said."""
+    try:
+        dispatch(argv)
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
     return 0
 
 

@@ -34,7 +34,7 @@ def label(arguments: list[str]) -> None:
     from saplan.experiments.show import Counter
     from saplan.games import GAMES
     from saplan.games.sight import Sight
-    from saplan.runs.attributes import game_labels, write_labels
+    from saplan.runs.attributes import check_bytes, game_labels, pair_bytes, write_labels
 
     options = read(Label, f"label {name}", rest, (GAMES[name],), Label(game=GAMES[name]()))
     check_number("--seed", options.seed)
@@ -42,6 +42,7 @@ def label(arguments: list[str]) -> None:
         raise InputError(f"--pairs must lie in 1..10000000, got {options.pairs}")
     out = options.out or Path("labels") / f"{name}.safetensors"
     sight = Sight(options.game, options.sight)
+    check_bytes(options.pairs * pair_bytes(options.game, sight))
     count = Counter("pairs", options.pairs)
     seen, rho = draw_labels(options.game, sight, options.pairs, options.seed, count)
     count.close()
@@ -69,7 +70,7 @@ def fit_attributes(arguments: list[str]) -> None:
     name, rest = take_first("a file of labels", "fit-attributes labels/switches.safetensors", arguments)
     file = Path(name)
 
-    from saplan.experiments.fit import fit_labels
+    from saplan.experiments.fit import check_fit, fit_labels
     from saplan.experiments.show import Counter
     from saplan.model.regressor import RegressorSettings
     from saplan.runs.attributes import read_labels, write_fitted
@@ -80,6 +81,7 @@ def fit_attributes(arguments: list[str]) -> None:
     if not 0 <= options.tests <= 0.5:
         raise InputError(f"--tests must lie in 0..0.5, got {options.tests}")
     labels = read_labels(file)
+    check_fit(labels, options.settings, options.geometry)
     out = options.out or file.with_name(f"{file.stem}-fitted.safetensors")
     count = Counter("steps", options.settings.steps)
     tests = min(5000, round(options.tests * len(labels.rho)))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from saplan.cli.options import check_number, in_colour, read, take_game
+from saplan.cli.streams import standard_input
 from saplan.errors import InputError
 
 Rules = TypeVar("Rules")
@@ -47,18 +48,16 @@ def print_games(options: Games, chosen: list[Any]) -> None:
     from saplan.envs.cards import portrait, rule_card, rule_data
     from saplan.envs.picture import paint
     from saplan.envs.png import save_png
+    from saplan.runs.files import make_directory
 
     if options.json:
         print(json.dumps([rule_data(game) for game in chosen], indent=2, ensure_ascii=False))
     else:
         print("\n\n\n".join(rule_card(game, in_colour()) for game in chosen))
     if options.pictures is not None:
-        try:
-            options.pictures.mkdir(parents=True, exist_ok=True)
-            for game in chosen:
-                save_png(paint(portrait(game), cell=64), options.pictures / f"{game.name}.png")
-        except OSError as error:
-            raise InputError(f"cannot write pictures to {options.pictures}: {error.strerror}") from None
+        make_directory(options.pictures)
+        for game in chosen:
+            save_png(paint(portrait(game), cell=64), options.pictures / f"{game.name}.png")
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,11 @@ def play(arguments: list[str]) -> None:
     player = Player(options.game, options.seed, options.goal)
     if options.random is not None:
         play_keys(player, in_colour(), random_keys(player, options.random, options.seed))
-    elif sys.stdin.isatty() and sys.stdout.isatty():
-        play_by_keyboard(player, in_colour())
-    else:
-        play_keys(player, in_colour())
+        return
+    try:
+        if standard_input().isatty() and sys.stdout.isatty():
+            play_by_keyboard(player, in_colour())
+        else:
+            play_keys(player, in_colour())
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input holds no keys: {error}") from None

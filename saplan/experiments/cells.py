@@ -1,7 +1,6 @@
 """The cells of a reproduction, each one game, method, variant and seed: computed once, by whoever claims it first."""
 
 import contextlib
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -21,12 +20,15 @@ from saplan.experiments.summary import summarise
 from saplan.experiments.train import SAVE_EVERY, complain, kept_agent, run_config, train_runs
 from saplan.games import make_game
 from saplan.model.walk import Planning, usual_planning
-from saplan.runs.config import RunConfig, read_json, write_json
+from saplan.runs.config import RunConfig, write_json
 from saplan.runs.directory import METRICS
 from saplan.runs.files import Lock, make_directory
+from saplan.runs.metrics import read_metrics
 from saplan.runs.provenance import hardware
-from saplan.runs.store import ORACLE, load_agent
+from saplan.runs.store import ORACLE, load_agent, read_manifest
 
+RUNS, CLAIMS = "runs", "claims"
+"""Directories beside the results."""
 POINTS = 60
 """Rows of metrics that a result keeps at most."""
 
@@ -136,7 +138,7 @@ class Reproduction:
         return self.out / f"{cell.name}.json"
 
     def run_path(self, cell: Cell) -> Path:
-        return self.out / "runs" / cell.name
+        return self.out / RUNS / cell.name
 
     def finished(self, cell: Cell) -> bool:
         return self.result_path(cell).exists()
@@ -155,7 +157,7 @@ class Reproduction:
         Whatever a process that died has left is gone on with: runs from their last checkpoints, results where they are
         missing.
         """
-        claim = self.out / "claims" / job[0].name
+        claim = self.out / CLAIMS / job[0].name
         make_directory(claim)
         try:
             lock = Lock(claim)
@@ -188,10 +190,10 @@ class Reproduction:
             planning = usual_planning(find_method("structured").settings_for(make_game(cell.game), False))
             return {**summarise(cell.game, effort.tasks, 0, 150, planning, ORACLE), **about, "hardware": hardware()}
         run, config = self.run_path(cell), cell.config()
-        trained = read_json(run / "manifest.json")["about"]
+        trained = read_manifest(run).get("about") or {}
         result = summarise(str(run), effort.tasks, 0, 150, usual_planning(config.settings))
         told = history(run, effort.look_tasks, usual_planning(config.settings))
-        by = {"hardware": trained["hardware"], "trained_by": trained["code"], "config": config.to_json()}
+        by = {"hardware": trained.get("hardware"), "trained_by": trained.get("code"), "config": config.to_json()}
         return {**result, **about, **by, **told}
 
 
@@ -204,7 +206,7 @@ def history(run: Path, look_tasks: int, planning: Planning) -> dict[str, Any]:
             return row["success"]
         return float(evaluate(load_agent(kept)[0], look_tasks, HELD_BACK_SEED, planning=planning).success.mean())
 
-    rows = [json.loads(line) for line in (run / METRICS).read_text(encoding="utf-8").splitlines()]
+    rows = read_metrics(run / METRICS)
     kept = rows[:: max(1, len(rows) // POINTS)]
     looks = [{"steps": row["steps"], "success": success(row)} for row in rows if row["looked"]]
     return {

@@ -1,5 +1,6 @@
 """The paper's figures from the results of cells, as PNG and PDF; readable in grey, one colour per method everywhere."""
 
+import io
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,11 @@ from saplan.games import GAMES, Game, Mining, make_game, task_set
 from saplan.games.scene import Scene
 from saplan.model.agent import Agent, edge_outlook
 from saplan.model.walk import IMPROVED
+from saplan.runs.files import make_directory, replace_file
 from saplan.runs.store import ORACLE
 
+PICTURES = "pictures"
+"""Where they go, beside the results."""
 COLOURS = {"structured": "#0b6e4f", "unstructured": "#d1495b", "curriculum": "#3066be", ORACLE: "#555555"}
 MARKERS = {"structured": "o", "unstructured": "s", "curriculum": "^"}
 LINES = {"structured": "-", "unstructured": "--", "curriculum": "-."}
@@ -27,10 +31,13 @@ def save(figure: Any, folder: Path, name: str) -> list[Path]:
     """Writes a figure in both formats; the same data give the same bytes."""
     import matplotlib.pyplot as plt
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_directory(folder)
     paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
-    figure.savefig(paths[0], dpi=130, metadata={"Software": None})
-    figure.savefig(paths[1], metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    png, pdf = io.BytesIO(), io.BytesIO()
+    figure.savefig(png, format="png", dpi=130, metadata={"Software": None})
+    figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    for path, data in zip(paths, (png, pdf), strict=True):
+        replace_file(path, data.getvalue())
     plt.close(figure)
     return paths
 

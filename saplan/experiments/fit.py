@@ -1,5 +1,6 @@
 """Fitting attributes to labelled pairs, and how well that went."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,12 +11,30 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
+from saplan.errors import InputError
 from saplan.model.geometry import STRUCTURED, with_geometry
 from saplan.model.regressor import Regressor, RegressorSettings, fit, right
-from saplan.runs.attributes import FittedFile, Labels
+from saplan.runs.arrays import outline_of
+from saplan.runs.attributes import LARGEST_FITTED, LARGEST_OUTPUTS, FittedFile, Labels
 
 BATCH = 1024
 BINS = 10
+
+
+def check_fit(labels: Labels, settings: RegressorSettings, geometry: str) -> None:
+    """`InputError` if f̂ could not be saved, or its outputs not be held, before any of it is made."""
+    space = with_geometry(labels.space, geometry)
+    shape, vocabulary = labels.seen.shape[1:], labels.vocabulary
+    make = lambda: Regressor.init(jax.random.key(0), shape, vocabulary, space, settings.hidden)  # noqa: E731
+    outline_of(make, LARGEST_FITTED, "what these labels ask for")
+    rows = max(len(labels.rho), settings.batch)
+    if rows * space.embed_width > LARGEST_OUTPUTS:
+        raise InputError(f"{rows} pairs × {space.embed_width} outputs are too many: choose another --geometry")
+    pixels = settings.batch * math.prod(shape[:-1]) * settings.hidden if len(shape) == 3 else 0
+    if pixels > LARGEST_OUTPUTS:
+        raise InputError(
+            f"pictures of {shape[0]} × {shape[1]} take too much memory: choose a smaller --batch or --hidden"
+        )
 
 
 def fit_labels(

@@ -18,7 +18,8 @@ from saplan.games.faults import told_plainly
 from saplan.model.guard import NONE, name_fault
 from saplan.model.training import Report, train_chunk, train_chunk_of_each
 from saplan.model.walk import usual_planning
-from saplan.runs.checkpoint import Checkpoint
+from saplan.runs.arrays import outline_of
+from saplan.runs.checkpoint import LARGEST, Checkpoint
 from saplan.runs.config import RunConfig
 
 HELD_BACK_SEED = 1_000_003
@@ -54,11 +55,13 @@ class Loop:
         self.method = find_method(configs[0].method)
         self.per_update = self.settings.lanes * self.settings.rollout
         self.updates = configs[0].steps // self.per_update
+        if self.updates < 1:
+            raise InputError(f"steps must be at least lanes × rollout = {self.per_update}, got {configs[0].steps}")
         self.alone = len(configs) == 1
         self.size = chunk or max(1, min(16, self.updates // 8))
         self.devices = first_devices(devices, self.settings.lanes)
-        with told_plainly(self.game):
-            self.learner: Any = self._stack([self._beginner(config.seed) for config in configs])
+        self._outline = outline_of(lambda: self._beginner(0), LARGEST, "this learner")
+        self._learner: Any = None
         self.done = self.chunks = self.looked_at = 0
         self.positives, self.negatives = np.zeros(len(configs), int), np.zeros(len(configs), int)
         self.success: list[float | None] = [None] * len(configs)
@@ -66,6 +69,18 @@ class Loop:
         self.seconds = 0.0
         """Spent before this process took over."""
         self.untimed = 0
+
+    @property
+    def learner(self) -> Any:
+        """What has been learnt so far. Made when it is asked for: a run that is resumed brings its own."""
+        if self._learner is None:
+            with told_plainly(self.game):
+                self._learner = self._stack([self._beginner(config.seed) for config in self.configs])
+        return self._learner
+
+    @learner.setter
+    def learner(self, learner: Any) -> None:
+        self._learner = learner
 
     def _beginner(self, seed: int) -> Any:
         return self.method.begin(self.game, self.settings, jax.random.key(seed))
@@ -87,7 +102,7 @@ class Loop:
 
     def outline(self) -> Any:
         """A learner with shapes in place of arrays."""
-        return eqx.filter_eval_shape(self._beginner, 0)
+        return self._outline
 
     def checkpoints(self) -> list[Checkpoint]:
         """All that is needed to go on from here, for every seed."""
@@ -109,6 +124,8 @@ class Loop:
         """Goes on from checkpoints of the same update, one per seed."""
         for one in each:
             self.game.restore(one.learner.lanes.state, one.world)
+        if each[0].updates > self.updates:
+            raise InputError(f"a checkpoint is at update {each[0].updates} of {self.updates}: it is not of this run")
         self.learner = self._stack([one.learner for one in each])
         self.done = each[0].updates
         hosts = [one.host for one in each]

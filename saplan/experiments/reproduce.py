@@ -8,6 +8,8 @@ from saplan.baselines.methods import METHODS
 from saplan.errors import InputError, unknown_name
 from saplan.experiments.cells import (
     ABLATIONS,
+    CLAIMS,
+    RUNS,
     VARIANTS,
     Cell,
     Effort,
@@ -16,14 +18,17 @@ from saplan.experiments.cells import (
     misfit,
     on_accelerator,
 )
-from saplan.experiments.figures import draw_all
+from saplan.experiments.figures import PICTURES, draw_all
 from saplan.experiments.tables import PAPER_STEPS, ablation_table, detail_table, read_results, success_table
 from saplan.games import GAMES
 from saplan.model.agent import Agent
 from saplan.model.settings import Settings
 from saplan.runs.files import replace_file
+from saplan.runs.links import refuse_links
 from saplan.runs.store import MANIFEST, ORACLE, load_agent, open_agent
 
+OWN = (RUNS, CLAIMS, PICTURES, "report.md", ".report.md.new")
+"""What a reproduction writes besides results. No link may stand in their place."""
 QUICK_STEPS = 500_000
 QUICK_SEEDS, SEEDS = 2, 5
 ALL_METHODS = (*METHODS, ORACLE)
@@ -103,6 +108,7 @@ Compute = Callable[[Reproduction, Sequence[Cell], Effort], list[Cell]]
 
 def reproduce(wanted: Wanted, out: Path, compute: Compute = compute_all) -> list[Path]:
     """Computes the cells that have no result yet, then writes tables and figures of all results there are."""
+    refuse_links(out, OWN)
     reproduction, cells = Reproduction(out), wanted.cells()
     missing = compute(reproduction, cells, wanted.effort())
     if missing:
@@ -113,6 +119,7 @@ def reproduce(wanted: Wanted, out: Path, compute: Compute = compute_all) -> list
 
 def report(out: Path) -> list[Path]:
     """Tables and figures from the results of a directory."""
+    refuse_links(out, OWN)
     results = read_results(out)
     if not results:
         raise InputError(f"{out} holds no results yet: run `saplan reproduce --out {out}` first")
@@ -120,7 +127,7 @@ def report(out: Path) -> list[Path]:
     if any(row.get("variant") in ABLATIONS for row in results):
         parts += ["## Ablations", ablation_table(results)]
     parts += ["## Details", detail_table(results)]
-    pictures = draw_all(results, out / "pictures", _mining_agent(out))
+    pictures = draw_all(results, out / PICTURES, _mining_agent(out))
     parts += ["## Pictures", *(f"![{path.stem}](pictures/{path.name})" for path in pictures if path.suffix == ".png")]
     replace_file(out / "report.md", ("\n\n".join(parts) + "\n").encode())
     return [out / "report.md", *pictures]
@@ -128,7 +135,7 @@ def report(out: Path) -> list[Path]:
 
 def _mining_agent(out: Path) -> Agent | None:
     """A structured agent of mining: of these results if its run is there, else the one that ships with the package."""
-    runs = sorted((out / "runs").glob(f"mining-structured-default-*/{MANIFEST}"))
+    runs = sorted((out / RUNS).glob(f"mining-structured-default-*/{MANIFEST}"))
     agent = load_agent(runs[-1].parent)[0] if runs else open_agent("mining")[0]
     return agent if isinstance(agent, Agent) else None
 

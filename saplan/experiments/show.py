@@ -1,5 +1,6 @@
 """Where training stands, and how a person is shown it."""
 
+import contextlib
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -52,6 +53,12 @@ def together(each: list[Progress]) -> Progress:
     return replace(each[0], **{**mean, **whole})
 
 
+def print_progress(text: str, end: str = "\n") -> None:
+    """Prints on standard error what may as well be lost: a full disk under it is no reason to stop."""
+    with contextlib.suppress(OSError):
+        print(text, end=end, file=sys.stderr, flush=True)
+
+
 class Counter:
     """Shows how far something is: in place on a terminal, a line every few seconds elsewhere."""
 
@@ -65,12 +72,12 @@ class Counter:
         if time.monotonic() - self.said > (0.1 if self.in_place else 5.0):
             self.said = time.monotonic()
             text = f"{done}/{self.total} {self.what}" + ("" if loss is None else f"  loss {loss:.4f}")
-            print(f"\r{text:<60}" if self.in_place else text, end="" if self.in_place else "\n", file=sys.stderr)
+            print_progress(f"\r{text:<60}" if self.in_place else text, end="" if self.in_place else "\n")
 
     def close(self) -> None:
         """Clears the line."""
         if self.in_place:
-            print(f"\r{'':<60}\r", end="", file=sys.stderr)
+            print_progress(f"\r{'':<60}\r", end="")
 
 
 class Shower:
@@ -96,7 +103,7 @@ class Shower:
             self.bar.update(self.task, description=progress.line(), total=progress.total, completed=progress.steps)
         elif time.monotonic() - self.last > self.every or progress.steps >= progress.total:
             self.last = time.monotonic()
-            print(progress.line(), file=sys.stderr, flush=True)
+            print_progress(progress.line())
 
     def close(self) -> None:
         """Leaves the last state standing."""

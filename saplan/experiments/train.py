@@ -2,7 +2,6 @@
 
 import contextlib
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from saplan.baselines.methods import AnyAgent, find_method
-from saplan.errors import InputError, NotFiniteError, StoppedError
+from saplan.errors import InputError, NotFiniteError, StoppedError, say
 from saplan.experiments.loop import Loop
 from saplan.experiments.show import Progress, together
 from saplan.games import GAMES, Game, make_game
 from saplan.model.settings import Settings
 from saplan.runs.checkpoint import Checkpoint
-from saplan.runs.config import ATTRIBUTES, RunConfig, is_ours
+from saplan.runs.config import ATTRIBUTES, MOST, RunConfig, is_ours
 from saplan.runs.directory import CONFIG, RunDirectory, begin_run, read_config, reopen_run
 from saplan.runs.provenance import code, hardware, versions
 from saplan.runs.store import save_agent
@@ -95,13 +94,14 @@ def train_runs(
             there = go_on and (out / CONFIG).exists()
             runs.append(reopen_run(out, config) if there else begin_run(out, config))
             stack.callback(runs[-1].close)
+            runs[-1].check_config()
         loop = Loop(configs, chunk, devices)
         found = _newest_of_all(runs, loop.outline()) if go_on else None
         if found:
             loop.restore(found)
             complain(f"going on with {', '.join(str(run.path) for run in runs)} at {loop.done * loop.per_update} steps")
         for k, run in enumerate(runs):
-            run.open_metrics(int(found[k].host["metrics_bytes"]) if found else 0)
+            run.open_metrics(found[k].host["metrics_bytes"] if found else 0)
         return _carry_out(loop, runs, show, save_every)
 
 
@@ -153,6 +153,9 @@ def run_config(
     free = [name for name, alone in zip(game.space.names, game.space.exogenous, strict=True) if alone]
     if free and method != "structured":
         raise InputError(f"{free[0]} changes by itself, which only the structured method can leave out of its plans")
+    for name, value in (("steps", steps), ("seed", seed), ("looks", looks), ("look-tasks", look_tasks)):
+        if value > MOST[name.replace("-", "_")]:
+            raise InputError(f"{name} must be at most {MOST[name.replace('-', '_')]}, got {value}")
     per_update = settings.lanes * settings.rollout
     if steps < per_update:
         raise InputError(f"steps must be at least lanes × rollout = {per_update}, got {steps}")
@@ -259,7 +262,7 @@ def _stop_requests(wanted: bool) -> Iterator[list[int]]:
 
 def complain(text: str) -> None:
     """Tells a person something that does not end training."""
-    print(f"saplan: {text}", file=sys.stderr, flush=True)
+    say(text)
 
 
 def command(config: RunConfig) -> str:

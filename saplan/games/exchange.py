@@ -71,8 +71,8 @@ class Exchange(Game[ExchangeState]):
         for rates in (self.gives, self.takes):
             if len(rates) != self.kinds or any(len(row) != self.kinds for row in rates):
                 raise InputError(f"exchange rates must be {self.kinds} × {self.kinds} tables")
-        if self.farthest < 1:
-            raise InputError(f"farthest must be at least 1, got {self.farthest}")
+        if not 1 <= self.farthest <= 1000:
+            raise InputError(f"farthest must lie in 1..1000, got {self.farthest}")
         if any(not self.gives[i][j] > self.takes[i][j] >= 1 for i, j in self.pairs):
             raise InputError("every trade must take more than it gives, and give at least one")
 

@@ -11,11 +11,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from saplan.algebra import Product, Real
-from saplan.errors import InputError
+from saplan.errors import InputError, NotFiniteError
 from saplan.learning.networks import Linear, bag, convolve, normalise
 
 SURE = 0.99
@@ -24,6 +25,8 @@ STRANGE = 8.0
 """How much a sight never seen makes a reading doubtful at first, in logits; labels may teach otherwise."""
 NEAR = 2
 """Grains that a reading of a real may be off and still count as right."""
+LARGEST_HIDDEN = 2**12
+"""Units per layer; more are a slip of the keyboard."""
 Seen = Array
 """What is seen, in a batch: words [n, slots], vectors [n, width], or pictures [n, height, width, channels]."""
 
@@ -44,9 +47,9 @@ class RegressorSettings:
     """Share of the pairs that the confidence is fitted on."""
 
     def __post_init__(self) -> None:
-        for name, least in (("hidden", 1), ("steps", 1), ("batch", 1)):
-            if not getattr(self, name) >= least:
-                raise InputError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        for name, most in (("hidden", LARGEST_HIDDEN), ("steps", 10**7), ("batch", 2**16)):
+            if not 1 <= getattr(self, name) <= most:
+                raise InputError(f"{name} must lie in 1..{most}, got {getattr(self, name)}")
         if not 0 < self.rate <= 1:
             raise InputError(f"rate must lie in 0..1, got {self.rate}")
         if not 0 < self.held_back < 1:
@@ -256,8 +259,13 @@ def fit(
         # First what adds up, then what is left: a hidden layer would else learn few labels by heart.
         deep = jnp.float32(k >= chunks // 2)
         regressor, moments, loss = _descend(optimiser, settings.batch, one, regressor, moments, seen, rho, used, deep)
+        if not np.isfinite(loss):
+            raise NotFiniteError(f"the loss is not finite after {(k + 1) * CHUNK} steps: try a smaller --rate")
         show(min((k + 1) * CHUNK, settings.steps), float(loss))
-    return _with_doubt(regressor, seen[held_back], rho[held_back])
+    fitted = _with_doubt(regressor, seen[held_back], rho[held_back])
+    if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(eqx.filter(fitted, eqx.is_inexact_array))):
+        raise NotFiniteError("a number that was fitted is not finite: try a smaller --rate")
+    return fitted
 
 
 @eqx.filter_jit

@@ -6,6 +6,7 @@ from typing import Any
 
 from saplan.errors import InputError
 from saplan.games import Game
+from saplan.model.limits import check_limits
 
 LARGEST = 2**24
 """Of all whole numbers: what is larger is a slip of the keyboard."""
@@ -109,6 +110,7 @@ class Settings:
             complaint = _complaint(type(getattr(type(self), name)), value)
             if complaint:
                 raise InputError(f"{_option(name)} must be {complaint}, got {value!r}")
+        check_limits(self)
         for name in ("restart", "trace", "explore_random", "threshold", "uniform", "doubt", "rare", "interleave"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{_option(name)} must lie in 0..1, got {getattr(self, name)}")

@@ -1,19 +1,22 @@
 """Trees of arrays as safetensors: there and back, bit by bit. Nothing in such a file is ever executed."""
 
 import json
+import math
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import safetensors.numpy
-from safetensors import SafetensorError
 
 from saplan.errors import InputError
-
-LARGEST_HEADER = 2**20
-"""Bytes. The header names every array; ours are a tenth of this, and a parser must not be fed gigabytes."""
+from saplan.runs.files import open_plain
+from saplan.runs.header import LARGEST, LENGTH, Header, read_header
+from saplan.runs.plain import parse_json
 
 ABOUT = "saplan"
 """The name of plain data among a file's metadata."""
@@ -44,21 +47,57 @@ def to_bytes(arrays: dict[str, np.ndarray], about: Any = None) -> bytes:
 
 
 def from_bytes(data: bytes, path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file, whose header is looked at before it is parsed."""
-    return both_from_bytes(data, path)[0]
+    """The arrays of a safetensors file, whose header is checked before."""
+    return read_header(data, len(data), path).arrays(data)
 
 
-def both_from_bytes(data: bytes, path: Path) -> tuple[dict[str, np.ndarray], Any]:
-    """The arrays, and the plain data that go with them; None if there are none."""
-    header = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or header > min(len(data) - 8, LARGEST_HEADER) or data[8:9] != b"{":
-        raise InputError(f"{path} is not a safetensors file of ours")
+def header_of(path: Path) -> Header:
+    """The header of a file, of which nothing else is read."""
+    with open_plain(path) as file:
+        return read_header(file.read(LENGTH + LARGEST), os.fstat(file.fileno()).st_size, path)
+
+
+def about_in(header: Header, path: Path) -> Any:
+    """The plain data that go with the arrays; None if there are none."""
+    text = header.metadata.get(ABOUT)
+    return None if text is None else parse_json(text.encode(), f"what {path} says of itself")
+
+
+def size_of(outline: Any) -> int:
+    """Bytes that the arrays of this outline take."""
+    return sum(math.prod(shape) * dtype.itemsize for shape, dtype in map(_plain, named_leaves(outline).values()))
+
+
+def outline_of(make: Callable[[], Any], largest: int, what: str) -> Any:
+    """Shapes in place of the arrays that `make` makes: none of them is allocated.
+
+    `InputError` if that cannot be made, or would take more bytes than can be saved.
+    """
     try:
-        note = json.loads(data[8 : 8 + header]).get("__metadata__", {}).get(ABOUT)
-        return safetensors.numpy.load(data), None if note is None else json.loads(note)
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise InputError(f"{path} is not a safetensors file: {reason}") from None
+        outline = eqx.filter_eval_shape(make)
+    except InputError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, MemoryError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{what} cannot be made: {type(error).__name__}: {reason}") from None
+    size = size_of(outline)
+    if size > largest:
+        most = f"{largest / 2**30:.3g} GiB" if largest >= 2**30 else f"{largest / 2**20:.3g} MiB"
+        raise InputError(f"{what} would take {size / 2**30:.3g} GiB, and at most {most} can be saved")
+    return outline
+
+
+def room_for(outline: Any, exact: bool = False) -> int:
+    """The most bytes that a file with arrays of this outline has; other precisions have 64 bits at most."""
+    each = map(_plain, named_leaves(outline).values())
+    return LENGTH + LARGEST + sum(math.prod(shape) * (dtype.itemsize if exact else 8) for shape, dtype in each)
+
+
+def _plain(like: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and the type that a leaf is stored with."""
+    if is_key(like):
+        like = jax.eval_shape(jax.random.key_data, like)
+    return like.shape, np.dtype(like.dtype)
 
 
 def fill(outline: Any, arrays: dict[str, np.ndarray], path: Path, exact: bool = False) -> Any:
@@ -77,16 +116,18 @@ def fill(outline: Any, arrays: dict[str, np.ndarray], path: Path, exact: bool = 
 
 
 def _leaf(like: Any, array: np.ndarray, name: str, path: Path, exact: bool) -> jax.Array:
-    shape, dtype = like.shape, like.dtype
-    if is_key(like):
-        plain = jax.eval_shape(jax.random.key_data, like)
-        shape, dtype = plain.shape, plain.dtype
-    same = array.dtype == dtype if exact else array.dtype.kind == np.dtype(dtype).kind
+    shape, dtype = _plain(like)
+    same = array.dtype == dtype if exact else array.dtype.kind == dtype.kind
     if array.shape != shape or not same:
         raise InputError(f"{path} does not fit its manifest: {name} has another shape or type")
-    if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
+    with np.errstate(over="ignore"):
+        stored = array.astype(dtype, copy=False)
+    # After the conversion: float64 holds numbers that are infinite in float32.
+    if dtype.kind == "f" and not np.all(np.isfinite(stored)):
         raise InputError(f"{path} holds a number that is not finite, in {name}")
-    value = jnp.asarray(array, dtype)
+    if dtype.kind in "iu" and not np.array_equal(stored, array):
+        raise InputError(f"{path} holds a number too large for {dtype}, in {name}")
+    value = jnp.array(stored)
     return jax.random.wrap_key_data(value) if is_key(like) else value
 
 

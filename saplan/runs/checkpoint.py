@@ -17,16 +17,20 @@ from typing import Any
 import numpy as np
 
 from saplan.errors import InputError
-from saplan.runs.arrays import fill, from_bytes, to_arrays, to_bytes
+from saplan.runs.arrays import fill, from_bytes, room_for, to_arrays, to_bytes
 from saplan.runs.files import cannot_write, read_bytes, sync_directory, write_synced
+from saplan.runs.plain import is_digest, is_number, is_whole, parse_json
 
 FORMAT = "saplan checkpoint 1"
+CHECKPOINTS = "checkpoints"
 ARRAYS, MANIFEST = "learner.safetensors", "manifest.json"
 KEPT = 3
 LARGEST = 2**30
 """Bytes of arrays. Beyond this nothing is read."""
 LARGEST_MANIFEST = 2**20
 WORLD = "world."
+LARGEST_WORLD = 2**26
+"""Bytes of what a world adds to a learner's arrays."""
 """How names of the world's arrays begin; those of the learner begin with a dot."""
 NAME = re.compile(r"(\d{9})-([0-9a-f]{16})")
 
@@ -52,7 +56,7 @@ class Checkpoints:
 
     def __init__(self, run: Path, config: dict[str, Any]) -> None:
         """`config` is that of the run, as plain data: a checkpoint of any other is refused."""
-        self.directory, self.config = run / "checkpoints", config
+        self.directory, self.config = run / CHECKPOINTS, config
 
     def save(self, checkpoint: Checkpoint) -> Path:
         """Writes a checkpoint; at every moment before it is complete, those before it are what counts."""
@@ -91,30 +95,28 @@ class Checkpoints:
 
     def load(self, name: str, outline: Any) -> Checkpoint:
         """One checkpoint, checked; `outline` is a learner with shapes in place of arrays. `InputError` if damaged."""
-        path = self.directory / name
-        if path.is_symlink():
-            raise InputError(f"{path} is a symbolic link")
-        text = read_bytes(path / MANIFEST, LARGEST_MANIFEST)
-        if _hash(text) != name.rpartition("-")[2]:
-            raise InputError(f"{path / MANIFEST} is damaged: its SHA-256 is not the one in the directory's name")
-        try:
-            manifest = json.loads(text)
-            updates, host, config = int(manifest["updates"]), manifest["host"], manifest["config"]
-            about, format_ = manifest["files"][ARRAYS], manifest["format"]
-            size, digest = int(about["bytes"]), str(about["sha256"])
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise InputError(f"{path / MANIFEST} is not a checkpoint's manifest") from None
-        if format_ != FORMAT or not isinstance(host, dict) or updates != int(name.partition("-")[0]):
-            raise InputError(f"{path / MANIFEST} is not a manifest of the format {FORMAT!r}")
-        if config != self.config:
-            difference = first_difference(self.config, config)
-            raise OtherConfigError(f"{path} belongs to a run of another configuration: {difference}")
-        data = read_bytes(path / ARRAYS, LARGEST)
-        if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
+        manifest, path = self.manifest(name), self.directory / name
+        data = read_bytes(path / ARRAYS, min(LARGEST, room_for(outline, exact=True) + LARGEST_WORLD))
+        about = manifest["files"][ARRAYS]
+        if len(data) != about["bytes"] or hashlib.sha256(data).hexdigest() != about["sha256"]:
             raise InputError(f"{path / ARRAYS} is damaged: its SHA-256 is not the one in {MANIFEST}")
         found = from_bytes(data, path / ARRAYS)
         world = {name.removeprefix(WORLD): found.pop(name) for name in list(found) if name.startswith(WORLD)}
-        return Checkpoint(updates, fill(outline, found, path / ARRAYS, exact=True), host, world)
+        learner = fill(outline, found, path / ARRAYS, exact=True)
+        return Checkpoint(manifest["updates"], learner, manifest["host"], world)
+
+    def manifest(self, name: str) -> dict[str, Any]:
+        """What a checkpoint says of itself, checked; `OtherConfigError` if it is of another configuration."""
+        path = self.directory / name / MANIFEST
+        text = read_bytes(path, LARGEST_MANIFEST)
+        if _hash(text) != name.rpartition("-")[2]:
+            raise InputError(f"{path} is damaged: its SHA-256 is not the one in the directory's name")
+        manifest = parse_json(text, path)
+        check_manifest(manifest, int(name.partition("-")[0]), path)
+        if manifest["config"] != self.config:
+            difference = first_difference(self.config, manifest["config"])
+            raise OtherConfigError(f"{path.parent} belongs to a run of another configuration: {difference}")
+        return manifest
 
     def set_aside(self, name: str) -> None:
         """Renames a damaged checkpoint, so that it is neither used again nor counted among those kept."""
@@ -140,6 +142,33 @@ class Checkpoints:
             self._clear()
 
 
+COUNTED = ("positives", "negatives", "looked_at", "metrics_bytes")
+"""What the host loop counts."""
+
+
+def check_manifest(manifest: Any, updates: int, path: Path) -> None:
+    """`InputError` unless every field of a checkpoint's manifest is what it should be; `updates` is in its name."""
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{path} is not a manifest of the format {FORMAT!r}")
+    files, host = manifest.get("files"), manifest.get("host")
+    about = files.get(ARRAYS) if isinstance(files, dict) else None
+    if not isinstance(about, dict) or not isinstance(host, dict) or not isinstance(manifest.get("config"), dict):
+        raise InputError(f"{path} is not a checkpoint's manifest: files, host and config must be objects")
+    if not is_whole(manifest.get("updates"), updates, updates):
+        raise InputError(f"{path}: updates must be {updates}, as its directory's name says")
+    if not is_whole(about.get("bytes"), 0, LARGEST) or not is_digest(about.get("sha256")):
+        raise InputError(f"{path}: bytes must be a whole number, and sha256 64 hexadecimal digits")
+    for name in COUNTED:
+        if not is_whole(host.get(name), 0, 2**62):
+            raise InputError(f"{path}: {name} must be a whole number from 0 up, got {brief(host.get(name))}")
+    if host["looked_at"] > updates:
+        raise InputError(f"{path}: looked_at must be at most {updates}, got {host['looked_at']}")
+    if not is_number(host.get("seconds"), 0, 2**40):
+        raise InputError(f"{path}: seconds must be a time from 0 up, got {brief(host.get('seconds'))}")
+    if "success" not in host or not (host["success"] is None or is_number(host["success"], 0, 1)):
+        raise InputError(f"{path}: success must lie in 0..1, or be null, got {brief(host.get('success'))}")
+
+
 def _hash(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:16]
 
@@ -154,9 +183,10 @@ def first_difference(one: Any, other: Any, name: str = "") -> str:
         for a, b in zip(one, other, strict=True):
             if a != b:
                 return first_difference(a, b, name)
-    return f"{name or 'it'} is {_brief(one)} here and {_brief(other)} there"
+    return f"{name or 'it'} is {brief(one)} here and {brief(other)} there"
 
 
-def _brief(value: Any) -> str:
+def brief(value: Any) -> str:
+    """Plain data in a few words."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -17,11 +17,15 @@ from saplan.model.settings import Settings
 from saplan.runs.attributes import read_fitted
 from saplan.runs.checkpoint import first_difference
 from saplan.runs.files import read_bytes, replace_file
+from saplan.runs.plain import is_whole, parse_json
+from saplan.runs.rules import check_rules
 
 ATTRIBUTES = "attributes.safetensors"
 """The file of attributes that are not the game's own."""
-LARGEST = 2**24
+LARGEST = 2**22
 """Bytes of a JSON file. Beyond this nothing is read."""
+MOST = {"steps": 2**40, "seed": 2**31 - 1, "looks": 64, "look_tasks": 100_000}
+"""Of the numbers of a run."""
 
 
 class OtherWorldError(InputError):
@@ -68,12 +72,13 @@ def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> 
     given: no file says how to make one. Any `world` that is given must be the one that the data describe.
     """
     try:
+        _check_fields(data)
         numbers = {name: data[name] for name in ("steps", "seed")}
         numbers |= {name: data[name] for name in ("looks", "look_tasks") if name in data}
         for name, value in numbers.items():
-            if type(value) is not int or not 0 <= value < 2**40:
-                raise InputError(f"{name} must be a whole number from 0 up, got {value!r}")
-        settings = find_method(str(data["method"])).settings(**data["settings"])
+            if not is_whole(value, 0, MOST[name]):
+                raise InputError(f"{name} must be a whole number in 0..{MOST[name]}, got {value!r}")
+        settings = find_method(data["method"]).settings(**data["settings"])
         game = ablated(_game_of(data, where, world), data.get("algebra", FULL))
         return RunConfig(
             game=_fitted(game, where.with_name(ATTRIBUTES), data["attributes"]) if "attributes" in data else game,
@@ -83,6 +88,8 @@ def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> 
         )
     except OtherWorldError:
         raise
+    except InputError as error:
+        raise InputError(f"{where} is not a run's configuration: {error}") from None
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{where} is not a run's configuration: {type(error).__name__}: {reason}") from None
@@ -92,6 +99,7 @@ def _game_of(data: Any, where: Path, world: Game[Any] | None) -> Game[Any]:
     """The game that a configuration describes: made by its rules, or the one that a person gives."""
     described = {name: data[name] for name in ("game", "rules", "world") if name in data}
     if "world" not in data and data["game"] in GAMES and (world is None or is_ours(world)):
+        check_rules(GAMES[data["game"]](), data["rules"])
         rules = {name: _frozen(value) for name, value in data["rules"].items()}
         if "maps" in rules:
             rules["maps"] = MapRules(**data["rules"]["maps"])
@@ -125,6 +133,20 @@ def _plain(data: dict[str, Any]) -> dict[str, Any]:
     return json.loads(json.dumps(data))
 
 
+def _check_fields(data: Any) -> None:
+    """`InputError` if a field of a configuration is missing, or of another kind altogether."""
+    if not isinstance(data, dict):
+        raise InputError("it is not an object")
+    wanted = ("method", "game", "settings", "steps", "seed", *(() if "world" in data else ("rules",)))
+    missing = [name for name in wanted if name not in data]
+    if missing:
+        raise InputError(f"{missing[0]} is missing")
+    if not isinstance(data["method"], str) or not isinstance(data["game"], str):
+        raise InputError("method and game must be names")
+    if not isinstance(data["settings"], dict):
+        raise InputError("settings must be an object")
+
+
 def _fitted(game: Game[Any], path: Path, digest: Any) -> Fitted:
     found = read_fitted(path).view(game)
     if found.digest != digest:
@@ -138,11 +160,7 @@ def _frozen(value: Any) -> Any:
 
 def read_json(path: Path) -> Any:
     """The data in a JSON file, or `InputError`."""
-    data = read_bytes(path, LARGEST)
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        raise InputError(f"{path} is not JSON") from None
+    return parse_json(read_bytes(path, LARGEST), path)
 
 
 def write_json(path: Path, data: Any) -> None:

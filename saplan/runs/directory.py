@@ -1,5 +1,6 @@
 """The directory of a run while it is being trained: configuration, metrics, checkpoints, and a lock on all of it."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +8,16 @@ import numpy as np
 
 from saplan.errors import InputError
 from saplan.games import Game
-from saplan.runs.checkpoint import Checkpoint, Checkpoints, OtherConfigError, first_difference
-from saplan.runs.config import RunConfig, config_from_json, is_ours, read_json, write_attributes, write_json
+from saplan.runs.checkpoint import CHECKPOINTS, Checkpoint, Checkpoints, OtherConfigError, first_difference
+from saplan.runs.config import ATTRIBUTES, RunConfig, config_from_json, is_ours, read_json, write_attributes, write_json
 from saplan.runs.files import Lock, make_directory
+from saplan.runs.links import refuse_links
 from saplan.runs.metrics import MetricsFile
 
 CONFIG, METRICS = "config.json", "metrics.jsonl"
+FILES = (CONFIG, METRICS, "manifest.json", "agent.safetensors", ATTRIBUTES)
+OWN = (*FILES, *(f".{name}.new" for name in FILES), "lock", CHECKPOINTS, "looks")
+"""All names that a run has in its directory. No link may stand in their place."""
 
 
 class RunDirectory:
@@ -43,6 +48,16 @@ class RunDirectory:
         length = self.metrics.sync()
         self.checkpoints.save(Checkpoint(updates, learner, {**host, "metrics_bytes": length}, world or {}))
         self.saved = updates
+
+    def check_config(self) -> None:
+        """`OtherConfigError` if the newest checkpoint is of another configuration: asked before any array is made."""
+        for name in self.checkpoints.names()[:1]:
+            try:
+                self.checkpoints.manifest(name)
+            except OtherConfigError:
+                raise
+            except InputError:
+                pass  # damaged: `newest` says so, and looks at those before it
 
     def newest(self, outline: Any, at_most: int | None = None) -> tuple[Checkpoint | None, list[str]]:
         """The newest checkpoint that is whole, None if none was ever saved, and what is wrong with newer ones.
@@ -79,6 +94,7 @@ class RunDirectory:
 def begin_run(path: Path, config: RunConfig) -> RunDirectory:
     """A new run in a directory that holds none."""
     make_directory(path)
+    refuse_links(path, OWN)
     lock = Lock(path)
     try:
         if any((path / name).exists() for name in (CONFIG, METRICS, "manifest.json", "checkpoints")):
@@ -105,6 +121,9 @@ def reopen_run(path: Path, wanted: RunConfig | None = None) -> RunDirectory:
     # Rules of our games are compared with all the rest below; any other world has to be handed in.
     world = None if wanted is None or is_ours(wanted.game) else wanted.game
     read_config(path, world)  # before anything is written there, be it a lock
+    refuse_links(path, OWN)
+    if os.path.lexists(path / CHECKPOINTS) and not (path / CHECKPOINTS).is_dir():
+        raise InputError(f"{path / CHECKPOINTS} is not a directory")
     lock = Lock(path)
     try:
         config = read_config(path, world)

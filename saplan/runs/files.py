@@ -1,9 +1,10 @@
 """Files that are whole or not there at all, reading that trusts nothing, and the lock of a run directory."""
 
+import contextlib
 import os
 import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from saplan.errors import InputError
 
@@ -15,35 +16,55 @@ except ImportError:  # not on Windows, where two processes on one run directory 
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def read_bytes(path: Path, largest: int) -> bytes:
-    """The bytes of a plain file of at most `largest` bytes; neither links are followed nor devices opened."""
+def read_bytes(path: Path, largest: int, beginning: int | None = None) -> bytes:
+    """The bytes of a plain file of at most `largest` bytes; neither links are followed nor devices opened.
+
+    `beginning` reads no more than so many of them.
+    """
+    with open_plain(path) as opened:
+        if os.fstat(opened.fileno()).st_size > largest:
+            raise InputError(f"{path} is larger than {largest / 2**20:.3g} MiB, which it should not be")
+        try:
+            return opened.read(largest if beginning is None else beginning)
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """A plain file to read; `InputError` for anything else, links and devices among that."""
     try:
         file = os.open(path, os.O_RDONLY | NO_FOLLOW)
-    except OSError as error:
-        reason = "it is a symbolic link" if path.is_symlink() else error.strerror
+    except (OSError, ValueError) as error:  # the latter: a name with a zero byte
+        reason = "it is a symbolic link" if _is_link(path) else getattr(error, "strerror", None) or error
         raise InputError(f"cannot read {path}: {reason}") from None
-    try:
-        status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"cannot read {path}: it is not a plain file")
-        if status.st_size > largest:
-            raise InputError(f"{path} is larger than {largest // 2**20} MiB: no such file of ours is")
-        with os.fdopen(file, "rb", closefd=False) as opened:
-            return opened.read(largest)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    finally:
+    if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
+        raise InputError(f"cannot read {path}: it is not a plain file")
+    return os.fdopen(file, "rb")
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return path.is_symlink()
+    except (OSError, ValueError):
+        return False
 
 
 def write_synced(path: Path, data: bytes) -> None:
     """Writes a new file and waits until the disk has it. Raises `OSError`."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | NO_FOLLOW, 0o666)
+    file = open_fresh(path)
     try:
         write_all(file, data)
         os.fsync(file)
     finally:
         os.close(file)
+
+
+def open_fresh(path: Path) -> int:
+    """A new, empty file. One of that name is unlinked, not emptied: it may have another name elsewhere."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW, 0o666)
 
 
 def write_all(file: int, data: bytes) -> None:
@@ -97,6 +118,9 @@ class Lock:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
         except OSError as error:
             raise cannot_write(path, error) from None
+        if not stat.S_ISREG(os.fstat(self._file).st_mode):
+            os.close(self._file)
+            raise InputError(f"{path} is not a plain file: remove it")
         try:
             if fcntl is not None:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

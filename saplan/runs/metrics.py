@@ -6,23 +6,50 @@ import os
 from pathlib import Path
 from typing import Any
 
-from saplan.runs.files import cannot_write, write_all
+from saplan.errors import InputError
+from saplan.runs.files import cannot_write, open_fresh, open_plain, read_bytes, sync_directory, write_all
+from saplan.runs.plain import is_number
+
+LARGEST = 2**28
+"""Bytes of metrics that are kept when a run is resumed; a row takes a few hundred."""
+PIECE = 2**20
 
 
 class MetricsFile:
     """A file of metrics. Rows that the disk does not take are kept, and written when it does."""
 
     def __init__(self, path: Path, length: int = 0) -> None:
-        """Opens the file and forgets what lies beyond `length` bytes: training goes on from there."""
-        self.path = path
+        """Begins a file with the first `length` bytes of the one that is there, if any: training goes on from there.
+
+        The old file is replaced, not cut: it may have another name elsewhere.
+        """
+        self.path, self.length = path, 0
         self._waiting = b""
+        aside = path.with_name(f".{path.name}.new")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-            self.length = min(length, os.fstat(self._file).st_size)
-            os.ftruncate(self._file, self.length)
+            self._file = open_fresh(aside)
+            try:
+                self._copy(length)
+                os.fsync(self._file)
+                os.replace(aside, path)
+                sync_directory(path.parent)
+            except (OSError, InputError):
+                os.close(self._file)
+                raise
         except OSError as error:
             raise cannot_write(path, error) from None
+
+    def _copy(self, length: int) -> None:
+        if length == 0 or not os.path.lexists(self.path):
+            return
+        with open_plain(self.path) as old:
+            length = min(length, os.fstat(old.fileno()).st_size)
+            if length > LARGEST:
+                raise InputError(f"{self.path} is larger than {LARGEST // 2**20} MiB: no metrics of ours are")
+            while self.length < length and (piece := old.read(min(PIECE, length - self.length))):
+                write_all(self._file, piece)
+                self.length += len(piece)
 
     def write(self, row: dict[str, Any]) -> None:
         """Appends one line."""
@@ -47,3 +74,25 @@ class MetricsFile:
     def close(self) -> None:
         """Closes the file."""
         os.close(self._file)
+
+
+NUMBERS = ("steps", "seconds", "positives", "negatives", "known", "overflow")
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The rows of a run's metrics, checked as far as results are made of them."""
+    try:
+        rows = [json.loads(line) for line in read_bytes(path, LARGEST).splitlines()]
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is not JSON, line by line") from None
+    for row in rows:
+        good = isinstance(row, dict) and all(is_number(row.get(name), 0, 2**62) for name in NUMBERS)
+        if (
+            not good
+            or type(row.get("looked")) is not bool
+            or not (row.get("success") is None or is_number(row["success"], 0, 1))
+        ):
+            raise InputError(f"{path} holds a row that is not of a run's metrics")
+    if not rows:
+        raise InputError(f"{path} holds no metrics")
+    return rows

@@ -1,19 +1,20 @@
 """Agents on disk: arrays in one safetensors file, and a manifest with its SHA-256. Loading executes nothing."""
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 
 from saplan.baselines.methods import METHODS, AnyAgent, find_method
 from saplan.baselines.oracle import Oracle
 from saplan.errors import InputError, unknown_name
 from saplan.games import GAMES, Game
-from saplan.runs.arrays import fill, from_bytes, to_arrays, to_bytes
+from saplan.runs.arrays import fill, from_bytes, outline_of, room_for, to_arrays, to_bytes
 from saplan.runs.config import RunConfig, config_from_json, read_json, write_attributes, write_json
 from saplan.runs.files import make_directory, read_bytes, replace_file
+from saplan.runs.plain import is_whole
 from saplan.runs.shipped import MANIFEST, ORACLE, STRUCTURED, shipped, shipped_methods
 
 __all__ = [
@@ -22,7 +23,9 @@ __all__ = [
 ]  # fmt: skip
 
 ARRAYS = "agent.safetensors"
-FORMAT = "saplan agent 1"
+FORMAT, UNSEALED = "saplan agent 2", "saplan agent 1"
+"""The present format, and the one before it, whose manifests hold no hash of themselves."""
+SEAL = "manifest_sha256"
 LARGEST = 512 * 2**20
 """Files beyond this size are refused unread."""
 
@@ -49,7 +52,35 @@ def save_agent(directory: Path, agent: AnyAgent, config: RunConfig, half: bool =
         "config": config.to_json(),
         "about": about,
     }
-    write_json(directory / MANIFEST, manifest)
+    write_json(directory / MANIFEST, sealed(manifest))
+
+
+def sealed(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest with the SHA-256 of all its other fields, by which one flipped bit is noticed."""
+    rest = {name: value for name, value in manifest.items() if name != SEAL}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return {**rest, SEAL: hashlib.sha256(text.encode()).hexdigest()}
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """The manifest of an agent, checked; `InputError` if there is none, or if it is damaged."""
+    path = directory / MANIFEST
+    if not path.is_file():
+        raise InputError(f"{directory} holds no trained agent (no {MANIFEST} in it)")
+    manifest = read_json(path)
+    if not isinstance(manifest, dict) or manifest.get("format") not in (FORMAT, UNSEALED):
+        raise InputError(f"{path} is not a manifest of the format {FORMAT!r}")
+    if manifest["format"] == FORMAT and sealed(manifest)[SEAL] != manifest.get(SEAL):
+        raise InputError(f"{path} is damaged: {SEAL} is not the SHA-256 of its other fields")
+    about = manifest.get("about")
+    if not (about is None or isinstance(about, dict)):
+        raise InputError(f"{path}: about must be an object")
+    about = about or {}
+    if not is_whole(about.get("steps_trained", 0), 0, 2**62):
+        raise InputError(f"{path}: steps_trained must be a whole number from 0 up")
+    if not all(isinstance(about.get(name, ""), str) for name in ("command", "hardware")):
+        raise InputError(f"{path}: command and hardware must be texts")
+    return manifest
 
 
 def load_agent(directory: Path, world: Game[Any] | None = None) -> tuple[AnyAgent, RunConfig]:
@@ -57,17 +88,13 @@ def load_agent(directory: Path, world: Game[Any] | None = None) -> tuple[AnyAgen
 
     A `world` that is not one of our games has to be given.
     """
-    if not (directory / MANIFEST).is_file():
-        raise InputError(f"{directory} holds no trained agent (no {MANIFEST} in it)")
-    manifest = read_json(directory / MANIFEST)
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(f"{directory / MANIFEST} is not a manifest of the format {FORMAT!r}")
+    manifest, path = read_manifest(directory), directory / ARRAYS
     config = config_from_json(manifest.get("config"), directory / MANIFEST, world)
-    path = directory / ARRAYS
-    data = read_bytes(path, LARGEST)
+    outline = outline_of(lambda: untrained_agent(config), LARGEST, f"the agent that {directory / MANIFEST} describes")
+    data = read_bytes(path, min(LARGEST, room_for(outline)))
     if hashlib.sha256(data).hexdigest() != manifest.get("sha256"):
         raise InputError(f"{path} is damaged: its SHA-256 is not the one in {MANIFEST}")
-    return fill(_outline(config, directory / MANIFEST), from_bytes(data, path), path), config
+    return fill(outline, from_bytes(data, path), path), config
 
 
 def find_agent(run: str, method: str | None = None) -> Path:
@@ -97,7 +124,7 @@ def open_agent(run: str, method: str | None = None) -> tuple[AnyAgent, RunConfig
     agent, config = load_agent(directory)
     if method not in (None, config.method):
         raise InputError(f"{run} is a run of the method {config.method}, not of {method}")
-    return agent, config, read_json(directory / MANIFEST).get("about")
+    return agent, config, read_manifest(directory).get("about")
 
 
 def load(run: str | Path, world: Game[Any] | None = None) -> AnyAgent:
@@ -106,12 +133,3 @@ def load(run: str | Path, world: Game[Any] | None = None) -> AnyAgent:
     A run in a world of your own needs that `world`.
     """
     return load_agent(find_agent(str(run)), world)[0]
-
-
-def _outline(config: RunConfig, path: Path) -> AnyAgent:
-    """An agent with shapes in place of arrays: a manifest that asks for too much must not get it."""
-    try:
-        return eqx.filter_eval_shape(untrained_agent, config)
-    except (TypeError, ValueError, ArithmeticError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"{path} describes no agent: {type(error).__name__}: {reason}") from None

@@ -1,7 +1,10 @@
 """A task as a film or as a strip of pictures: the page without a browser."""
 
+import contextlib
 import importlib
 import importlib.util
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -52,16 +55,23 @@ def render(agent: AnyAgent, title: str, goal: str, seed: int, path: Path, show: 
         if moment.tried:
             decisions.append(number)
         show(moment.step, BUDGET)
+    if path.suffix.lower() == ".png":
+        save_png(strip([frames[k] for k in few([*decisions, len(frames) - 1])]), path)
+    else:
+        with in_place_of(path) as aside:
+            (save_gif if path.suffix.lower() == ".gif" else save_mp4)(frames, aside)
+    return task.now()
+
+
+@contextlib.contextmanager
+def in_place_of(path: Path) -> Iterator[Path]:
+    """A path to write to, which then takes the place of another; a link there is not followed."""
     try:
-        if path.suffix.lower() == ".gif":
-            save_gif(frames, path)
-        elif path.suffix.lower() == ".mp4":
-            save_mp4(frames, path)
-        else:
-            save_png(strip([frames[k] for k in few([*decisions, len(frames) - 1])]), path)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".film-") as folder:
+            yield Path(folder) / path.name
+            os.replace(Path(folder) / path.name, path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
-    return task.now()
 
 
 def pictures(task: Task, title: str, agent: AnyAgent) -> Iterator[tuple[Picture, Moment]]:

@@ -20,6 +20,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from saplan.errors import InputError
 from saplan.viewer import messages
 from saplan.viewer.guard import HEADERS, Guard
+from saplan.viewer.lines import MOST, Lines
 from saplan.viewer.session import Answer, Session
 from saplan.viewer.worlds import Worlds
 
@@ -146,6 +147,8 @@ def server(viewer: Viewer) -> uvicorn.Server:
     """The server of an application, quiet and with bounds."""
     config = uvicorn.Config(
         viewer.app,
+        http=Lines().protocol(),
+        backlog=MOST,
         log_level="warning",
         ws="websockets-sansio",
         ws_max_size=LARGEST_MESSAGE,

@@ -19,7 +19,7 @@ from saplan.runs import checkpoint
 from saplan.runs.checkpoint import ARRAYS, KEPT, MANIFEST
 from saplan.runs.directory import begin_run, reopen_run
 from saplan.runs.files import read_bytes
-from saplan.runs.store import load_agent
+from saplan.runs.store import load_agent, sealed
 from tests.reliability import record, times
 from tests.reliability.tiny import UPDATES, tiny_config
 
@@ -168,6 +168,8 @@ HOSTILE = (
     renamed_pickle, giant_header, long_header, deep_header, climbing_names, giant_shape, link_to_a_secret,
     link_to_a_device, pipe, sparse_giant,
 )  # fmt: skip
+NOT_PLAIN = (link_to_a_secret, link_to_a_device, pipe)
+"""A run with one of these is not touched at all."""
 
 
 def vouch(manifest: Path, data: Path) -> None:
@@ -181,7 +183,7 @@ def vouch(manifest: Path, data: Path) -> None:
     if "files" in content:
         content["files"][ARRAYS] = {"bytes": data.stat().st_size, "sha256": digest}
     else:
-        content["sha256"] = digest
+        content = sealed(content | {"sha256": digest})
     manifest.write_text(json.dumps(content))
 
 
@@ -198,12 +200,17 @@ def test_hostile_files(copy: Path, outline: Any, harm: Callable[[Path], None]) -
     harm(newest / ARRAYS)
     vouch(newest / MANIFEST, newest / ARRAYS)
     newest = rename_to_its_hash(newest)
-    run = reopen_run(copy)
-    found, wrong = run.newest(outline)
-    run.close()
-    assert found is not None
-    assert found.updates == UPDATES - 2
-    assert ARRAYS in wrong[0]
+    if harm in NOT_PLAIN:
+        with pytest.raises(InputError, match=ARRAYS):
+            reopen_run(copy)
+        shutil.rmtree(newest)
+    else:
+        run = reopen_run(copy)
+        found, wrong = run.newest(outline)
+        run.close()
+        assert found is not None
+        assert found.updates == UPDATES - 2
+        assert ARRAYS in wrong[0]
 
     harm(copy / "agent.safetensors")
     vouch(copy / "manifest.json", copy / "agent.safetensors")
@@ -227,18 +234,6 @@ def test_a_file_is_read_up_to_its_bound(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="larger than"):
         read_bytes(tmp_path / "a", 100)
     assert len(read_bytes(tmp_path / "a", 101)) == 101
-
-
-def test_a_checkpoint_that_is_a_link_is_refused(copy: Path, outline: Any, tmp_path: Path) -> None:
-    newest = sorted((copy / "checkpoints").iterdir())[-1]
-    newest.rename(tmp_path / "elsewhere")
-    newest.symlink_to(tmp_path / "elsewhere")
-    run = reopen_run(copy)
-    found, wrong = run.newest(outline)
-    run.close()
-    assert found is not None
-    assert found.updates == UPDATES - 2
-    assert "symbolic link" in wrong[0]
 
 
 def test_one_process_at_a_time(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:

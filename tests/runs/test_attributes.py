@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from saplan.experiments.fit import fit_labels
 from saplan.experiments.label import draw_labels
 from saplan.games import make_game
 from saplan.games.sight import Sight
+from saplan.model import regressor
 from saplan.model.regressor import RegressorSettings
 from saplan.runs.arrays import to_bytes
 from saplan.runs.attributes import FittedFile, Labels, game_labels, read_fitted, read_labels, write_fitted, write_labels
@@ -54,6 +56,22 @@ def test_spaces_there_and_back() -> None:
         [{"name": "a", "block": "Cyclic", "q": 0}],
         [{"name": "a", "block": "Natural", "colour": 1}],
         [{"name": "a b", "block": "Natural"}],
+        [{"name": "a\x1b", "block": "Natural"}],
+        [{"name": 5, "block": "Natural"}],
+        [{"name": "a" * 65, "block": "Natural"}],
+        [{"name": "a", "block": []}],
+        [{"name": "a", "block": "Natural", "bins": True}],
+        [{"name": "a", "block": "Natural", "bins": 2**17}],
+        [{"name": "a", "block": "Cyclic", "q": 2.0}],
+        [{"name": "a", "block": "Cyclic", "q": "3"}],
+        [{"name": "a", "block": "Real", "low": "0"}],
+        [{"name": "a", "block": "Real", "high": 10**400}],
+        [{"name": "a", "block": "Real", "high": 1e300, "low": -1e300}],
+        [{"name": "a", "block": "Categorical", "labels": "ab"}],
+        [{"name": "a", "block": "Categorical", "labels": [1]}],
+        [{"name": "a", "block": "Categorical", "labels": ["\x1b[2J"]}],
+        [{"name": "a", "block": "Natural", "exogenous": 1}],
+        [{"name": f"a{k}", "block": "Natural"} for k in range(257)],
     ],
 )
 def test_no_space(rows: Any) -> None:
@@ -111,6 +129,29 @@ def test_bad_labels_are_one_line(what: str, labels: Labels, tmp_path: Path, monk
     assert said in error
     assert len(error.strip().splitlines()) == 1
     assert not (tmp_path / "bad-fitted.safetensors").exists()
+
+
+@pytest.mark.parametrize("spoilt", ["loss", "fit"])
+def test_a_fit_that_is_not_finite_writes_nothing(
+    spoilt: str, labels: Labels, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    write_labels(tmp_path / "labels", labels)
+    if spoilt == "loss":
+        monkeypatch.setattr(regressor, "_descend", lambda *given: (given[3], given[4], np.float32(np.nan)))
+    else:
+        ruin = lambda one, *_: eqx.tree_at(lambda r: r.doubt.bias, one, one.doubt.bias * np.nan)  # noqa: E731
+        monkeypatch.setattr(regressor, "_with_doubt", ruin)
+    assert main(["fit-attributes", str(tmp_path / "labels"), "--steps", "1", "--hidden", "8"]) == 3
+    error = capsys.readouterr().err
+    assert "not finite" in error
+    assert error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["labels"]
+
+
+def test_labels_that_no_file_takes_are_refused_before_they_are_drawn(tmp_path: Path, capsys: Any) -> None:
+    command = ["label", "switches", "--sight", "picture", "--pairs", "10000000", "--out", str(tmp_path / "labels")]
+    assert main(command) == 2
+    assert "MiB" in capsys.readouterr().err
 
 
 def test_other_files_are_one_line(fitted: FittedFile, labels: Labels, tmp_path: Path, capsys: Any) -> None:

@@ -79,16 +79,65 @@ def test_nothing_may_be_missing(missing: str) -> None:
         config_from_json(data, Path("here.json"))
 
 
+IN_USE: list[dict[str, Any]] = [
+    {"lanes": 16_384, "rollout": 32}, {"hidden": 512, "edge_steps": 64, "capacity": 64, "minibatches": 64},
+    {"attempt_steps": 150, "lanes": 16_384}, {"lanes": 1, "rollout": 32},
+]  # fmt: skip
+SLIPS: list[dict[str, Any]] = [
+    {"lanes": 2**18, "rollout": 32}, {"hidden": 2**15}, {"epochs": 2000}, {"epochs": 1024, "minibatches": 2**11},
+    {"edge_steps": 2**15}, {"edge_steps": 2**14, "edge_batch": 2**14}, {"capacity": 2**15}, {"positives": 2**21},
+    {"outcomes": 2**21}, {"edge_batch": 2**21}, {"attempt_steps": 2**17}, {"attempt_steps": 2**15, "lanes": 2**14},
+    {"edge_hidden": 2**15}, {"learning_rate": 1e30}, {"temperature": 1e-30}, {"rollout": 2**15},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("numbers", IN_USE, ids=str)
+def test_settings_that_are_in_use_are_taken(numbers: dict[str, Any]) -> None:
+    Settings(**numbers)
+
+
+@pytest.mark.parametrize("numbers", SLIPS, ids=str)
+def test_settings_beyond_all_sense_are_a_slip(numbers: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="must be"):
+        Settings(**numbers)
+
+
+@pytest.mark.parametrize("rules", [{"kinds": True}, {"kinds": 2.0}, {"maps": {"blocked": "0.1"}}, {"most": 10**30}])
+def test_rules_of_another_kind(rules: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="must be a"):
+        config_from_json(config_of(Switches()).to_json() | {"rules": rules}, Path("here.json"))
+
+
+@pytest.mark.parametrize("number", [{"seed": 2**31}, {"looks": 65}, {"look_tasks": 10**6}, {"seed": True}])
+def test_numbers_of_a_run_beyond_all_sense(number: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="must be a whole number in"):
+        config_from_json(config_of(Switches()).to_json() | number, Path("here.json"))
+
+
 @pytest.mark.parametrize("data", [None, [], "text", 5])
 def test_other_data_are_no_configuration(data: Any) -> None:
     with pytest.raises(InputError, match="not a run's configuration"):
         config_from_json(data, Path("here.json"))
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"", b"[" * 100_000])
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"", b"[" * 100_000, '{"a": 1}'.encode("utf-16")])
 def test_what_is_not_json_is_said_to_be_none(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(InputError, match="is not JSON"):
+        read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"a": 1, "a": 2}', "'a' is given twice"), ('{"b": {"a": 1, "a": 1}}', "given twice"),
+        ('{"a": NaN}', "NaN is not a number"), ("[" * 20 + "]" * 20, "16 deep"), (r'"\ud800"', "not Unicode"),
+        (r'{"\ud800": 1}', "not Unicode"),
+    ],
+)  # fmt: skip
+def test_json_that_nobody_would_write(content: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(content)
+    with pytest.raises(InputError, match=words):
         read_json(tmp_path / "a.json")
 
 

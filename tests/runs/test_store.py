@@ -1,7 +1,9 @@
 """Agents on disk: exact copies come back, anything damaged is refused with one line, and nothing is executed."""
 
+import contextlib
 import hashlib
 import json
+import os
 import pickle
 import shutil
 from collections.abc import Callable
@@ -22,7 +24,7 @@ from saplan.model.agent import Agent
 from saplan.model.settings import settings_for
 from saplan.runs import store
 from saplan.runs.config import RunConfig
-from saplan.runs.store import ARRAYS, MANIFEST, find_agent, load, load_agent, save_agent, untrained_agent
+from saplan.runs.store import ARRAYS, MANIFEST, find_agent, load, load_agent, save_agent, sealed, untrained_agent
 
 from .test_config import ODD, names
 
@@ -143,15 +145,53 @@ def test_no_directory_at_all(tmp_path: Path) -> None:
 
 
 def test_files_beyond_reason_are_not_read(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.truncate(copy / ARRAYS, 400 * 2**20)
+    assert "larger than" in refused(copy), "than such an agent can be, although other agents may"
     monkeypatch.setattr(store, "LARGEST", 1000)
-    assert "larger than" in refused(copy)
+    assert "can be saved" in refused(copy)
+
+
+def test_one_flipped_bit_of_the_manifest(copy: Path) -> None:
+    """Every bit of it: most would else be another seed, another number of steps, another setting."""
+    text = (copy / MANIFEST).read_bytes()
+    for place in range(0, 8 * len(text), 7):
+        data = bytearray(text)
+        data[place // 8] ^= 1 << place % 8
+        (copy / MANIFEST).write_bytes(data)
+        if json_or_none(bytes(data)) != json.loads(text):
+            assert MANIFEST in refused(copy)
+
+
+def json_or_none(data: bytes) -> Any:
+    with contextlib.suppress(ValueError):
+        return json.loads(data)
+
+
+def test_the_seal_may_not_be_missing_except_in_the_old_format(copy: Path) -> None:
+    manifest = json.loads((copy / MANIFEST).read_text())
+    assert manifest["format"] == "saplan agent 2"
+    del manifest["manifest_sha256"]
+    (copy / MANIFEST).write_text(json.dumps(manifest))
+    assert "manifest_sha256 is not the SHA-256 of its other fields" in refused(copy)
+    (copy / MANIFEST).write_text(json.dumps(manifest | {"format": "saplan agent 1"}))
+    assert load_agent(copy)[1] == config_of(Switches())
+    (copy / MANIFEST).write_text(json.dumps(sealed(manifest), sort_keys=True, indent=7))
+    assert load_agent(copy)[1] == config_of(Switches()), "the order of fields means nothing"
+
+
+@pytest.mark.parametrize(
+    "about", [[], "text", 5, {"steps_trained": -1}, {"steps_trained": True}, {"steps_trained": 10**400}]
+)
+def test_what_a_manifest_says_about_training(copy: Path, about: Any) -> None:
+    altered(copy, "about", value=about)
+    assert MANIFEST in refused(copy)
 
 
 def vouch(directory: Path, **changes: Any) -> None:
     """Makes the manifest agree with the arrays that are there, so that the next check has its turn."""
     manifest = json.loads((directory / MANIFEST).read_text())
     manifest["sha256"] = hashlib.sha256((directory / ARRAYS).read_bytes()).hexdigest()
-    (directory / MANIFEST).write_text(json.dumps(manifest | changes))
+    (directory / MANIFEST).write_text(json.dumps(sealed(manifest | changes)))
 
 
 def rewrite(directory: Path, change: Callable[[dict[str, np.ndarray]], Any]) -> None:
@@ -176,11 +216,31 @@ def test_numbers_that_are_none(copy: Path, name: str, value: float) -> None:
     assert name in line
 
 
+@pytest.mark.parametrize("value", [1e300, -1e39, 3.5e38])
+def test_numbers_that_are_infinite_as_float32(copy: Path, value: float) -> None:
+    def put(arrays: dict[str, np.ndarray]) -> None:
+        wide = arrays[".memory.delta"].astype(np.float64)
+        wide[0, 0] = value
+        arrays[".memory.delta"] = wide
+
+    rewrite(copy, put)
+    assert "not finite, in .memory.delta" in refused(copy)
+
+
+def test_whole_numbers_that_do_not_fit(copy: Path) -> None:
+    rewrite(copy, lambda arrays: arrays.update({".memory.size": np.array(2**31, np.int64)}))
+    assert "too large for int32, in .memory.size" in refused(copy)
+    rewrite(copy, lambda arrays: arrays.update({".memory.size": np.array(3, np.int64)}))
+    assert int(load(copy).memory.size) == 3
+
+
 WRONG: dict[str, Callable[[dict[str, np.ndarray]], Any]] = {
     "missing": lambda arrays: arrays.pop(".memory.size"),
     "unknown": lambda arrays: arrays.update(extra=np.zeros(3)),
     "shape": lambda arrays: arrays.update({".memory.delta": np.zeros((2, 7), np.float32)}),
     "type": lambda arrays: arrays.update({".memory.size": np.zeros((), np.float32)}),
+    "truth in place of a number": lambda arrays: arrays.update({".memory.size": np.zeros((), bool)}),
+    "no sign": lambda arrays: arrays.update({".memory.size": np.zeros((), np.uint32)}),
     "nothing": lambda arrays: arrays.clear(),
 }
 
@@ -198,10 +258,10 @@ def altered(directory: Path, *path: str, value: Any) -> None:
     for name in path[:-1]:
         inner = inner[name]
     inner[path[-1]] = value
-    (directory / MANIFEST).write_text(json.dumps(manifest))
+    (directory / MANIFEST).write_text(json.dumps(sealed(manifest)))
 
 
-@pytest.mark.parametrize("value", [None, "saplan agent 0", ["saplan agent 1"]])
+@pytest.mark.parametrize("value", [None, "saplan agent 0", ["saplan agent 1"], "saplan agent 3"])
 def test_another_format(copy: Path, value: Any) -> None:
     altered(copy, "format", value=value)
     assert "not a manifest of the format" in refused(copy)

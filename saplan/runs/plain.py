@@ -1,0 +1,90 @@
+"""Plain data from JSON that a stranger wrote: no surprises in names, numbers or depth."""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from saplan.errors import InputError
+
+DEEPEST = 16
+"""Lists and objects inside each other. Ours are half as deep."""
+
+
+def parse_json(data: bytes, where: Path | str) -> Any:
+    """The data of a JSON text in UTF-8; `InputError` for anything else, names given twice and NaN among that."""
+    try:
+        found = json.loads(data.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_constant)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{where} is not JSON") from None
+    _check(found, where)
+    return found
+
+
+def is_whole(value: Any, least: int, most: int) -> bool:
+    """Whether this is a whole number within bounds; true and false are none."""
+    return type(value) is int and least <= value <= most
+
+
+def is_number(value: Any, least: float, most: float) -> bool:
+    """Whether this is a number within bounds."""
+    return type(value) in (int, float) and least <= value <= most
+
+
+def is_digest(value: Any) -> bool:
+    """Whether this is a SHA-256 in hexadecimal digits."""
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name = next(name for k, (name, _) in enumerate(pairs) if name in dict(pairs[:k]))
+        raise InputError(f"{name[:80]!r} is given twice")
+    return found
+
+
+def _constant(name: str) -> float:
+    if name == "NaN":
+        _refuse_nan()
+    return float(name)  # bounds of a space may be infinite
+
+
+def _refuse_nan() -> NoReturn:
+    raise InputError("NaN is not a number")
+
+
+def _check(data: Any, where: Path | str) -> None:
+    """`InputError` if the data lie too deep, or hold text that cannot be written."""
+    level: list[Any] = [data]
+    for _ in range(DEEPEST):
+        for text in _texts(level):
+            if not _writable(text):
+                raise InputError(f"{where} holds text that is not Unicode: {text[:80]!r}")
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return
+    raise InputError(f"{where} holds lists or objects inside each other, {DEEPEST} deep or more")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _texts(level: list[Any]) -> Iterable[str]:
+    for value in level:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            yield from value
+
+
+def _writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
