@@ -14,7 +14,7 @@ from saplan.model.agent import Agent
 from saplan.runs.store import ARRAYS, MANIFEST, load
 
 SIZES = {"lanes": 64, "rollout": 16, "minibatches": 2, "epochs": 1, "hidden": 8, "edge-hidden": 8, "capacity": 8}
-REPLAY = {"positives": 64, "outcomes": 64, "edge-batch": 16, "edge-steps": 1}
+REPLAY = {"cells": 256, "positives": 64, "outcomes": 64, "edge-batch": 16, "edge-steps": 1}
 SMALL = [word for name, value in (SIZES | REPLAY).items() for word in (f"--{name}", str(value))]
 
 

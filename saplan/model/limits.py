@@ -7,7 +7,7 @@ from saplan.errors import InputError
 MOST = {
     "lanes": 2**18, "rollout": 2**14, "hidden": 2**14, "epochs": 2**10, "minibatches": 2**16, "attempt_steps": 2**16,
     "game_steps": 2**24, "capacity": 2**14, "positives": 2**20, "outcomes": 2**20, "edge_batch": 2**20,
-    "edge_steps": 2**14, "edge_hidden": 2**14,
+    "edge_steps": 2**14, "edge_hidden": 2**14, "cells": 2**24,
 }  # fmt: skip
 TOGETHER = {
     ("lanes", "rollout"): 2**22,

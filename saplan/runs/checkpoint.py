@@ -29,9 +29,9 @@ LARGEST = 2**30
 """Bytes of arrays. Beyond this nothing is read."""
 LARGEST_MANIFEST = 2**20
 WORLD = "world."
+"""How names of the world's arrays begin; those of the learner begin with a dot."""
 LARGEST_WORLD = 2**26
 """Bytes of what a world adds to a learner's arrays."""
-"""How names of the world's arrays begin; those of the learner begin with a dot."""
 NAME = re.compile(r"(\d{9})-([0-9a-f]{16})")
 
 

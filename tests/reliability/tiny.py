@@ -19,7 +19,7 @@ from saplan.runs.checkpoint import Checkpoints
 from saplan.runs.config import RunConfig
 
 SIZES = {"lanes": 16, "rollout": 4, "hidden": 8, "minibatches": 2, "epochs": 1, "edge_hidden": 8, "edge_batch": 16,
-         "edge_steps": 1, "positives": 16, "outcomes": 16, "capacity": 8}  # fmt: skip
+         "edge_steps": 1, "positives": 16, "outcomes": 16, "capacity": 8, "cells": 256}  # fmt: skip
 TABLE = {"nodes": 1024}
 """What the unstructured method has besides."""
 GAME = Switches(kinds=2, maps=MapRules(smallest=5, largest=6))
