@@ -58,10 +58,10 @@ benchmark-training: .venv/peers ## our training against a PPO in JAX (and Stable
 benchmark-planning: .venv/installed ## planning time against graph size
 	$(BIN)/python benchmarks/planning.py
 
-results: .venv/installed ## train and evaluate the small agents that docs/results.md shows, and write its tables
-	$(BIN)/saplan reproduce --out results --methods structured --seeds 3 --games switches --steps 2500000
-	$(BIN)/saplan reproduce --out results --methods structured --seeds 3 --games exchange --steps 4000000
-	$(BIN)/saplan reproduce --out results --methods structured --seeds 3 --games mining --steps 5000000
+results: .venv/installed ## train and evaluate the small agents that the documents show, and write the tables
+	$(BIN)/saplan reproduce --out results/small --methods structured --variants default paper --games switches --steps 2500000
+	$(BIN)/saplan reproduce --out results/small --methods structured --variants default paper --games exchange --steps 4000000
+	$(BIN)/saplan reproduce --out results/small --methods structured --variants default paper --games mining --steps 5000000
 	$(BIN)/python benchmarks/results.py
 
 lock: ## write the exact versions of a fresh installation to constraints.txt

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from saplan.experiments.tables import code_of
 from saplan.runs.config import read_json
 
 HERE = Path(__file__).resolve().parent.parent
@@ -63,7 +64,10 @@ def table() -> str:
             f"after {soak['warm_up_minutes']:g} minutes of warm-up | {soak['growth']:+.1%} | compiled in the warm-up "
             f"{soak['compiled_in_warm_up']}, after it {soak['compiled_after_warm_up']} |"
         )
-    return "\n".join(lines)
+    made = [
+        f"`results/{path.name}`: code {code_of(read_json(path))}" for path in (FIGURES, REPEATED, SOAK) if path.exists()
+    ]
+    return "\n".join(lines) + "\n\n" + "; ".join(made) + "."
 
 
 def written(value: Any) -> str:

@@ -34,7 +34,7 @@ def peer(module: str) -> ModuleType | None:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        progress(f"{module} is missing, skipped ({error}); to install: pip install 'saplan[peers]'")
+        progress(f"{module} is missing, skipped ({error}); to install: pip install -e '.[peers]'")
         return None
 
 

@@ -1,18 +1,102 @@
+"""The README's commands and its example, as printed."""
+
+import io
+import os
 import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import jax
+import pytest
+
+from saplan.cli import main
+
 README = Path(__file__).parent.parent / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+COMMANDS = [line.split("  #")[0].strip() for line in TEXT.splitlines() if line.startswith("    saplan ")]
+(EXAMPLE,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+
+ENDS = {'saplan plan switches --goal "blue=3"': 4}
+"""Exit codes other than 0, as the README's own words announce them."""
+STEPS = re.compile(r"--steps \d+")
+"""The one thing that is shortened: two updates show that a training runs, and take seconds instead of minutes."""
+SHORT = "--steps 16384"
 
 
-def test_the_example_runs_and_is_short(capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len([line for line in example.splitlines() if line.strip()]) <= 15
-    exec(compile(example, str(README), "exec"), {})
+@pytest.fixture(scope="module", autouse=True)
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A directory like the clone's, in which commands may leave things: later ones build on earlier ones."""
+    place, before = tmp_path_factory.mktemp("clone"), Path.cwd()
+    (place / "examples").symlink_to(README.parent / "examples")
+    optimised = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    os.chdir(place)
+    yield
+    os.chdir(before)
+    jax.config.update("jax_disable_most_optimizations", optimised)
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "saplan watch"])
+def test_every_command_runs(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("wasd q"))
+    arguments = shlex.split(STEPS.sub(SHORT, command))[1:]
+    assert main(arguments) == ENDS.get(command, 0), capsys.readouterr().err
+    assert capsys.readouterr().out
+
+
+def test_the_commands_are_those_that_people_need() -> None:
+    words = {command.split()[1] for command in COMMANDS}
+    assert {"plan", "watch", "evaluate", "train", "check", "play", "games", "doctor", "render"} <= words
+
+
+def test_watch_opens_a_page_and_ends_with_ctrl_c() -> None:
+    pytest.importorskip("starlette")
+    env = {**os.environ, "BROWSER": "true", "PYTHONUNBUFFERED": "1"}
+    server = subprocess.Popen([sys.executable, "-m", "saplan", "watch"], stdout=subprocess.PIPE, text=True, env=env)
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    server.send_signal(signal.SIGINT)
+    assert re.match(r"watch at http://127\.0\.0\.1:\d+/ ", line)
+    assert server.wait(timeout=30) in (0, 130, -signal.SIGINT)
+
+
+def test_the_example_runs_and_is_short(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len([line for line in EXAMPLE.splitlines() if line.strip()]) <= 15
+    exec(compile(EXAMPLE, str(README), "exec"), {})
     shown = capsys.readouterr().out
     assert "a path was found" in shown
     assert float(shown.strip().split()[-1]) > 0.85
 
 
-def test_every_link_leads_somewhere():
-    for target in re.findall(r"\]\(([^)#:]+)\)", README.read_text(encoding="utf-8")):
+def test_the_example_passes_a_strict_type_checker(tmp_path: Path) -> None:
+    (tmp_path / "example.py").write_text(EXAMPLE)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "example.py"]
+    checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_nothing_is_installed_from_an_index_that_does_not_have_it() -> None:
+    """The package is on no index: what names it in a `pip install` fails."""
+    sources = [README, *README.parent.glob("docs/*.md"), *README.parent.glob("saplan/**/*.py")]
+    for path in sources:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert not re.search(r"pip install ['\"]?saplan", line), f"{path}: {line}"
+
+
+def test_what_is_imported_is_declared() -> None:
+    """Pillow was imported and not declared."""
+    wanted = (README.parent / "pyproject.toml").read_text(encoding="utf-8").lower()
+    names = {"PIL": "pillow", "imageio_ffmpeg": "imageio-ffmpeg", "stable_baselines3": "stable-baselines3"}
+    for path in (README.parent / "saplan").rglob("*.py"):
+        for module in re.findall(r"^\s*(?:import|from) (\w+)", path.read_text(encoding="utf-8"), flags=re.MULTILINE):
+            if module not in sys.stdlib_module_names and module != "saplan":
+                assert names.get(module, module.replace("_", "-")) in wanted, f"{path} imports {module}"
+
+
+def test_every_link_leads_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", TEXT):
         assert (README.parent / target).exists(), target

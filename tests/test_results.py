@@ -70,3 +70,21 @@ def test_a_table_that_mixes_results_is_not_made(field: str, value: object) -> No
         success_table([{**paper[0], field: value}, *paper[1:]])
     with pytest.raises(InputError, match="would compare results that differ in"):
         detail_table([{**paper[0], field: value}, *paper[1:]])
+
+
+def test_row_leaves_memory_for_the_processes_beside_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As documented it ran out of GPU memory: each of three processes took most of it beforehand."""
+    row, started = load("benchmarks/row.py"), []
+
+    class Process:
+        def __init__(self, command: list[str], env: dict[str, str]) -> None:
+            started.append(env["XLA_PYTHON_CLIENT_PREALLOCATE"])
+
+        def wait(self) -> int:
+            return 1
+
+    monkeypatch.setattr(row.subprocess, "Popen", Process)
+    monkeypatch.setattr(row.sys, "argv", ["row.py", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        row.main()
+    assert started == ["false"] * 3

@@ -40,7 +40,7 @@ def watch(arguments: list[str]) -> None:
     if options.port is not None and not 0 <= options.port <= 65535:
         raise InputError(f"--port must lie in 0..65535, got {options.port}")
     if missing := [package for package in NEEDED if importlib.util.find_spec(package) is None]:
-        raise InputError(f"the page needs {', '.join(missing)}: pip install 'saplan[viewer]'")
+        raise InputError(f"the page needs {', '.join(missing)}: pip install {' '.join(missing)}")
 
     from saplan.games import GAMES
     from saplan.viewer.maps import start

@@ -1,4 +1,4 @@
-"""Cells spread over a Ray cluster. Ray is an extra: `pip install saplan[ray]`."""
+"""Cells spread over a Ray cluster. Ray is an extra: `pip install ray`."""
 
 import logging
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def compute_on_ray(reproduction: Reproduction, cells: Sequence[Cell], effort: Ef
     try:
         import ray
     except ImportError:
-        raise InputError("--on ray needs Ray: pip install 'saplan[ray]'") from None
+        raise InputError("--on ray needs Ray: pip install ray") from None
 
     begun = not ray.is_initialized()
     if begun:

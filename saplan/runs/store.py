@@ -25,6 +25,8 @@ __all__ = [
 ARRAYS = "agent.safetensors"
 FORMAT, UNSEALED = "saplan agent 2", "saplan agent 1"
 """The present format, and the one before it, whose manifests hold no hash of themselves."""
+OLD_MEMORY = ".memory.total"
+"""An array that agents had before means and spreads were kept apart from rounding."""
 SEAL = "manifest_sha256"
 LARGEST = 512 * 2**20
 """Files beyond this size are refused unread."""
@@ -94,7 +96,10 @@ def load_agent(directory: Path, world: Game[Any] | None = None) -> tuple[AnyAgen
     data = read_bytes(path, min(LARGEST, room_for(outline)))
     if hashlib.sha256(data).hexdigest() != manifest.get("sha256"):
         raise InputError(f"{path} is damaged: its SHA-256 is not the one in {MANIFEST}")
-    return fill(outline, from_bytes(data, path), path), config
+    arrays = from_bytes(data, path)
+    if OLD_MEMORY in arrays:
+        raise InputError(f"{path} was saved by saplan 0.1, whose memory had another form: train the agent again")
+    return fill(outline, arrays, path), config
 
 
 def find_agent(run: str, method: str | None = None) -> Path:

@@ -40,7 +40,7 @@ def check_format(path: Path) -> None:
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"--out must end in {', '.join(FORMATS)}, got {str(path)!r}")
     if path.suffix.lower() == ".mp4" and importlib.util.find_spec("imageio_ffmpeg") is None:
-        raise InputError("an .mp4 needs imageio-ffmpeg: pip install 'saplan[film]', or write a .gif")
+        raise InputError("an .mp4 needs imageio-ffmpeg: pip install imageio-ffmpeg, or write a .gif")
     if not path.parent.is_dir():
         raise InputError(f"there is no directory {str(path.parent)!r} to write {path.name} to")
 
