@@ -17,6 +17,8 @@ ROWS = {
     "the end agent, learner and metrics bit by bit those of the run that was not killed",
     "damaged checkpoints": "one flipped bit, truncation, deletion, appended bytes at random places of a checkpoint: "
     "noticed, named, and the one before used",
+    "runs that were cut off": "runs of every game and method, and of worlds of one's own, cut off and resumed: the end bit "
+    "by bit that of the run that was not",
     "hostile files": "hostile files: refused in one line, nothing executed, nothing written outside, memory bounded",
     "malformed": "malformed command lines, goals, configurations, run directories: exit code 2, at most 3 lines",
     "NaN or infinity in a learner": "NaN or infinity anywhere in the learner of any case: stopped within one update",
@@ -43,7 +45,7 @@ def table() -> str:
         row = row_of(name)
         sums[row][0] += figure["good"]
         sums[row][1] += figure["tried"]
-        more = {key: value for key, value in figure.items() if key not in ("good", "tried")}
+        more = {key: value for key, value in figure.items() if key not in ("good", "tried", "commit")}
         if more:
             remarks[row] = ", ".join(f"{key.replace('_', ' ')} {written(value)}" for key, value in more.items())
     lines += [f"| {row} | {good} of {all_} | {remarks.get(row, '')} |" for row, (good, all_) in sums.items() if all_]
@@ -64,10 +66,17 @@ def table() -> str:
             f"after {soak['warm_up_minutes']:g} minutes of warm-up | {soak['growth']:+.1%} | compiled in the warm-up "
             f"{soak['compiled_in_warm_up']}, after it {soak['compiled_after_warm_up']} |"
         )
-    made = [
-        f"`results/{path.name}`: code {code_of(read_json(path))}" for path in (FIGURES, REPEATED, SOAK) if path.exists()
-    ]
-    return "\n".join(lines) + "\n\n" + "; ".join(made) + "."
+    return "\n".join(lines) + "\n\n" + made_by()
+
+
+def made_by() -> str:
+    """One line below the table: which code gave its figures."""
+    commits = (
+        sorted({figure["commit"] for figure in read_json(FIGURES)["figures"].values()}) if FIGURES.exists() else []
+    )
+    told = [f"`{FIGURES.name}`: code {', '.join(commits)}"]
+    told += [f"`{path.name}`: code {code_of(read_json(path))}" for path in (REPEATED, SOAK) if path.exists()]
+    return "; ".join(told) + "."
 
 
 def written(value: Any) -> str:

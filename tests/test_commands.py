@@ -11,7 +11,7 @@ import pytest
 
 from saplan.cli import main
 from saplan.model.agent import Agent
-from saplan.runs.store import ARRAYS, MANIFEST, load
+from saplan.runs.store import ARRAYS, MANIFEST, load, load_agent, save_agent, untrained_agent
 
 SIZES = {"lanes": 64, "rollout": 16, "minibatches": 2, "epochs": 1, "hidden": 8, "edge-hidden": 8, "capacity": 8}
 REPLAY = {"cells": 256, "positives": 64, "outcomes": 64, "edge-batch": 16, "edge-steps": 1}
@@ -145,11 +145,17 @@ def test_why_there_is_no_path_is_said(capsys: pytest.CaptureFixture[str]) -> Non
     assert "no amounts" in refused(capsys, "mining", "--goal", "m1=6 m2=1")[1]
 
 
-def test_an_agent_that_knows_no_path_acts_only_when_told_to(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the rules there is a path; this agent has hardly learnt anything and knows none."""
-    goal = ["--goal", "red>=1 green>=1 blue>=1", "--budget", "30"]
-    if "steps" not in refused(capsys, str(run), *goal)[0]:
-        assert "goal not reached within 30 steps" in said(capsys, "plan", str(run), *goal, "--anyway")
+def test_an_agent_that_knows_no_path_acts_only_when_told_to(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the rules there is a path; this agent has learnt nothing and knows none."""
+    config = load_agent(run)[1]
+    save_agent(tmp_path / "untrained", untrained_agent(config), config)
+    arguments = [str(tmp_path / "untrained"), "--goal", "red=1", "--budget", "3"]
+    printed, line = refused(capsys, *arguments)
+    assert "Carrying it out" not in printed
+    assert "no path leads there, as far as the agent knows" in line
+    assert "goal not reached within 3 steps" in said(capsys, "plan", *arguments, "--anyway")
 
 
 def test_what_is_printed_is_what_is_carried_out(capsys: pytest.CaptureFixture[str]) -> None:

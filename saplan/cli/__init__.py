@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
         say(str(error))
         return 3
     except NoPathError as error:
-        print("saplan:", error, file=sys.stderr)
+        say(str(error))
         return 4
     except StoppedError as stop:
         say(str(stop))

@@ -123,10 +123,10 @@ def report(out: Path) -> list[Path]:
     results = read_results(out)
     if not results:
         raise InputError(f"{out} holds no results yet: run `saplan reproduce --out {out}` first")
-    parts = ["# Results", "## Success", success_table(results)]
+    parts = ["# Results", "## Success", success_table(results, strict=False)]
     if any(row.get("variant") in ABLATIONS for row in results):
-        parts += ["## Ablations", ablation_table(results)]
-    parts += ["## Details", detail_table(results)]
+        parts += ["## Ablations", ablation_table(results, strict=False)]
+    parts += ["## Details", detail_table(results, strict=False)]
     pictures = draw_all(results, out / PICTURES, _mining_agent(out))
     parts += ["## Pictures", *(f"![{path.stem}](pictures/{path.name})" for path in pictures if path.suffix == ".png")]
     replace_file(out / "report.md", ("\n\n".join(parts) + "\n").encode())

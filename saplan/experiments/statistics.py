@@ -26,7 +26,7 @@ def interquartile_mean(scores: Float[np.ndarray, "*many runs strata"]) -> Any:
 
 
 def bootstrap_interval(
-    strata: Sequence[Successes],
+    strata: Sequence[Bool[np.ndarray, "runs _"]],
     statistic: Statistic,
     confidence: float = 0.95,
     repetitions: int = 10_000,
@@ -41,7 +41,11 @@ def bootstrap_interval(
 
 
 def difference_interval(
-    ours: Successes, theirs: Successes, confidence: float = 0.95, repetitions: int = 10_000, seed: int = 0
+    ours: Successes,
+    theirs: Bool[np.ndarray, "others tasks"],
+    confidence: float = 0.95,
+    repetitions: int = 10_000,
+    seed: int = 0,
 ) -> tuple[float, float]:
     """The bootstrap interval of the difference of two means on the same tasks: tasks are drawn for both at once."""
     drawn = _redraw(np.random.default_rng(seed), [ours, theirs], repetitions)
@@ -49,8 +53,8 @@ def difference_interval(
 
 
 def _redraw(
-    random: np.random.Generator, each: Sequence[Successes], repetitions: int
-) -> list[Float[np.ndarray, "repetitions runs"]]:
+    random: np.random.Generator, each: Sequence[Bool[np.ndarray, "_ tasks"]], repetitions: int
+) -> list[Float[np.ndarray, "repetitions _"]]:
     """Scores of redrawn runs on redrawn tasks, the same tasks for all."""
     tasks = each[0].shape[1]
     weights = random.multinomial(tasks, np.full(tasks, 1 / tasks), size=repetitions)

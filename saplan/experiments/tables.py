@@ -77,19 +77,21 @@ def differing(results: Iterable[Result]) -> list[str]:
     return [f"{name}: {', '.join(each)}" for name, each in values.items() if len(each) > 1]
 
 
-def comparable(results: Sequence[Result], what: str) -> Sequence[Result]:
-    """The same results; `InputError` unless they are of one code, machine and set of tasks. The oracle, which is not
-    trained, may have been tried elsewhere.
+def comparable(results: Sequence[Result], what: str, strict: bool = True) -> Sequence[Result]:
+    """The same results; `InputError` unless they are of one code, machine and set of tasks, or nothing is to be
+    `strict` about. The oracle, which is not trained, may have been tried elsewhere.
     """
     odd = differing(row for row in results if row["method"] != ORACLE)
-    if odd:
+    if odd and strict:
         raise InputError(f"{what} would compare results that differ in {'; '.join(odd)}")
     return results
 
 
 def footnote(results: Sequence[Result]) -> str:
-    """One line below a table: which code, machine and tasks its rows are of."""
+    """One line below a table: which code, machine and tasks its rows are of, or what keeps them from being compared."""
     rows = [row for row in results if row["method"] != ORACLE] or list(results)
+    if odd := differing(rows):
+        return f"\n\nThese rows are not of one kind: they differ in {'; '.join(odd)}."
     tasks = f"{rows[0]['tasks']} tasks of seed {rows[0].get('task_seed')}"
     return f"\n\nCode {code_of(rows[0])}, {rows[0].get('hardware')}, {tasks}."
 
@@ -99,9 +101,10 @@ def successes_of(cells: Sequence[Result]) -> np.ndarray:
     return np.stack([from_text(cell["successes"], cell["tasks"]) for cell in cells])
 
 
-def success_table(results: Iterable[Result]) -> str:
+def success_table(results: Iterable[Result], strict: bool = True) -> str:
     """The paper's table with its figures beside ours, and what all games together say of a method."""
-    chosen = comparable([row for row in results if row.get("variant", "default") == "default"], "the table of success")
+    default = [row for row in results if row.get("variant", "default") == "default"]
+    chosen = comparable(default, "the table of success", strict)
     rows, by_method = [], dict[str, list[np.ndarray]]()
     for (game, method, _, _), cells in groups(chosen).items():
         successes = successes_of(cells)
@@ -156,12 +159,12 @@ def mean_curve(cells: list[Result]) -> tuple[np.ndarray, np.ndarray] | None:
     return np.array(steps, float), np.array([np.mean([curve[at] for curve in curves]) for at in steps])
 
 
-def ablation_table(results: Iterable[Result]) -> str:
+def ablation_table(results: Iterable[Result], strict: bool = True) -> str:
     """What is lost without each part of the model, against the default of the same code, machine, budget and tasks."""
     structured = [row for row in results if row["method"] == "structured"]
     budgets = {(row["game"], row["budgeted_steps"]) for row in structured if row["variant"] not in ("default", "paper")}
     chosen = [row for row in structured if (row["game"], row["budgeted_steps"]) in budgets]
-    cells = groups(comparable(chosen, "the table of ablations"))
+    cells = groups(comparable(chosen, "the table of ablations", strict))
     games = [game for game in GAMES if any(game == key[0] for key in budgets)]
     rows = []
     for name, variant in VARIANTS.items():
@@ -188,13 +191,13 @@ def _against(cells: list[Result], plain: list[Result] | None) -> str:
     return f"{successes.mean():.1%} ({points:+.1f}: {100 * low:+.1f} to {100 * high:+.1f})"
 
 
-def detail_table(results: Iterable[Result]) -> str:
+def detail_table(results: Iterable[Result], strict: bool = True) -> str:
     """Every group of cells with its seeds, causes of failure, settings and hardware."""
     rows = []
     for (game, method, variant, _), cells in groups(results).items():
         if method == ORACLE:
             continue
-        comparable(cells, f"the row {game}, {method}, {variant}")
+        comparable(cells, f"the row {game}, {method}, {variant}", strict)
         causes = {cause: sum(cell["failures"][cause] for cell in cells) for cause in cells[0]["failures"]}
         steps = [cell["mean_steps"] for cell in cells if cell["mean_steps"]]
         rows.append([

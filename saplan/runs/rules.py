@@ -28,6 +28,8 @@ def check_rules(usual: Any, rules: Any) -> None:
 def _alike(usual: Any, value: Any) -> bool:
     if isinstance(usual, tuple):
         return isinstance(value, list | tuple) and len(value) <= LARGEST and all(_alike(usual[0], one) for one in value)
+    if isinstance(usual, bool | str):
+        return type(value) is type(usual)
     if isinstance(usual, float):
         return is_number(value, -LARGEST_AMOUNT, LARGEST_AMOUNT)
     return is_whole(value, 0, LARGEST)
@@ -36,4 +38,6 @@ def _alike(usual: Any, value: Any) -> bool:
 def _kind(usual: Any) -> str:
     if isinstance(usual, tuple):
         return f"a list, each {_kind(usual[0])}"
+    if isinstance(usual, bool | str):
+        return "true or false" if isinstance(usual, bool) else "a text"
     return "a number" if isinstance(usual, float) else f"a whole number in 0..{LARGEST}"

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from saplan.runs.provenance import provenance
+from saplan.runs.provenance import code, provenance
 
 FULL = os.environ.get("RELIABILITY") == "full"
 FIGURES = Path(__file__).parent.parent.parent / "results" / "reliability.json"
@@ -22,7 +22,7 @@ def record(name: str, good: int, tried: int, **more: Any) -> None:
     """Asserts that all went well, and in a full run writes the figure down."""
     if FULL:
         figures = json.loads(FIGURES.read_text())["figures"] if FIGURES.exists() else {}
-        figures[name] = {"good": good, "tried": tried, **more}
+        figures[name] = {"good": good, "tried": tried, **more, "commit": code()["commit"]}
         told = {"figures": dict(sorted(figures.items())), **provenance()}
         FIGURES.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
     assert good == tried, f"{name}: {good} of {tried}"

@@ -62,7 +62,7 @@ def test_every_goal_is_answered_within_the_bounds() -> None:
         good += time.monotonic() - began < SECONDS + SLACK and (plan.outcome is Outcome.FOUND) == bool(plan.rho)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) / 1024
     assert grown < 500, f"{grown:.0f} MiB"
-    assert all(outcomes.values()), outcomes
+    assert all(count for outcome, count in outcomes.items() if outcome is not Outcome.LATE), outcomes
     record(
         "adversarial goals answered within the bounds of nodes and time", good, tried,
         slowest_seconds=round(slowest, 2), memory_grown_mib=round(grown), max_nodes=NODES, max_seconds=SECONDS,

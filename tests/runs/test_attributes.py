@@ -194,7 +194,7 @@ def test_from_labels_to_an_agent(tmp_path: Path, capsys: Any) -> None:
     assert agent.game.misread
     assert agent.game.game == make_game("switches", kinds=2, maps=GAME.maps)
     assert main(["evaluate", str(run), "--tasks", "3", "--budget", "5"]) == 0
-    assert main(["plan", str(run), "--goal", "red=1", "--budget", "3"]) == 0
+    assert main(["plan", str(run), "--goal", "red=1", "--budget", "3", "--anyway"]) == 0
     assert "made on attributes that are not sure" in capsys.readouterr().out
     (run / "attributes.safetensors").write_bytes((tmp_path / "labels-fitted.safetensors").read_bytes()[:-1])
     assert main(["evaluate", str(run), "--tasks", "3"]) == 2

@@ -162,15 +162,15 @@ def test_switching_the_game(tab: Any, server: Server) -> None:
 
 
 def test_an_opponent_fails_at_the_same_task(tab: Any, server: Server) -> None:
-    visit(tab, server, seed=1, goal="red=1 green=1 blue=1")
+    visit(tab, server, game="mining", seed=2, goal="m1=8 m2=6")
     planned(tab)
     hurry(tab)
     tab.click("#play")
     reached(tab)
     tab.select_option("#method", "curriculum")
     says(tab, "#status", "step 0 of")
-    assert tab.input_value("#seed") == "1"
-    assert tab.input_value("#goal") == "red=1 green=1 blue=1"
+    assert tab.input_value("#seed") == "2"
+    assert tab.input_value("#goal") == "m1=8 m2=6"
     tab.click("#play")
     says(tab, "#status", "Goal not reached within 150 steps")
     says(tab, "#scores .good", "structured")
