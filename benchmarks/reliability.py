@@ -17,8 +17,8 @@ ROWS = {
     "the end agent, learner and metrics bit by bit those of the run that was not killed",
     "damaged checkpoints": "one flipped bit, truncation, deletion, appended bytes at random places of a checkpoint: "
     "noticed, named, and the one before used",
-    "runs that were cut off": "runs of every game and method, and of worlds of one's own, cut off and resumed: the end bit "
-    "by bit that of the run that was not",
+    "runs that were cut off": "runs of every game and method, and of worlds of one's own, cut off and resumed: at the "
+    "end bit by bit those that were not",
     "hostile files": "hostile files: refused in one line, nothing executed, nothing written outside, memory bounded",
     "malformed": "malformed command lines, goals, configurations, run directories: exit code 2, at most 3 lines",
     "NaN or infinity in a learner": "NaN or infinity anywhere in the learner of any case: stopped within one update",

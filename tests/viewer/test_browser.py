@@ -170,7 +170,7 @@ def test_an_opponent_fails_at_the_same_task(tab: Any, server: Server) -> None:
     tab.select_option("#method", "curriculum")
     says(tab, "#status", "step 0 of")
     assert tab.input_value("#seed") == "2"
-    assert tab.input_value("#goal") == "m1=8 m2=6"
+    assert tab.input_value("#goal") == "m1=8.00 m2=6.00"
     tab.click("#play")
     says(tab, "#status", "Goal not reached within 150 steps")
     says(tab, "#scores .good", "structured")
