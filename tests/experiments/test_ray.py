@@ -54,7 +54,7 @@ class Killer(threading.Thread):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds Ray's workers in /proc")
 def test_a_sweep_on_ray_whose_workers_are_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ray", reason="Ray is an extra: pip install 'saplan[ray]'")
+    pytest.importorskip("ray", reason="Ray is an extra: pip install ray")
     from saplan.experiments.on_ray import compute_on_ray
 
     root = Path(__file__).parent.parent.parent
