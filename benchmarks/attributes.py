@@ -20,18 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from saplan.experiments.evaluate import evaluate
-from saplan.experiments.fit import examine, fit_labels
-from saplan.experiments.label import draw_labels
 from saplan.experiments.tables import code_of, table
-from saplan.experiments.train import train
 from saplan.games import GAMES, Game, make_game
-from saplan.games.sight import Sight
-from saplan.model.geometry import GEOMETRIES, STRUCTURED
-from saplan.model.regressor import RegressorSettings
-from saplan.runs.attributes import game_labels
-from saplan.runs.config import read_json, write_json
-from saplan.runs.provenance import provenance
+from saplan.perception.fit import examine, fit_labels
+from saplan.perception.formats import game_labels
+from saplan.perception.geometry import GEOMETRIES, STRUCTURED
+from saplan.perception.labels import draw_labels
+from saplan.perception.observation import Sight
+from saplan.perception.regressor import RegressorSettings
+from saplan.training.config import read_json, write_json
+from saplan.training.evaluate import evaluate
+from saplan.training.provenance import provenance
+from saplan.training.train import train
 
 STEPS = {"switches": 2_500_000, "exchange": 4_000_000, "mining": 5_000_000}
 """As in the table of docs/results.md that trains on the true attributes."""
@@ -67,7 +67,7 @@ def success_row(game: str, pairs: int, seed: int) -> dict[str, Any]:
     """Test tasks solved by an agent that never sees the true attributes, or with no labels sees nothing else."""
     rules = make_game(game)
     seen = fitted(rules, "words", pairs, STRUCTURED, seed).view(rules) if pairs else rules
-    agent = train(seen, STEPS[game], seed, looks=0)
+    agent = train(seen, STEPS[game], seed, eval_points=0)
     return {"steps": STEPS[game], "tasks": 1000, "success": float(np.mean(evaluate(agent, 1000, 0).success))}
 
 

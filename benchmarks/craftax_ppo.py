@@ -22,8 +22,8 @@ from peers import Params, PpoRules, Training, act_and_judge, init_params, learn,
 
 from saplan.games import Game
 from saplan.goals import Goal, parse_goal
-from saplan.runs.config import write_json
-from saplan.runs.provenance import provenance
+from saplan.training.config import write_json
+from saplan.training.provenance import provenance
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 from craftax_classic import BUDGET, SPACE, craftax
@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=500)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    if options.looks < 1:
+    if options.eval_points < 1:
         parser.error("--looks must be 1 or more: it is what is written")
     world, rows = craftax(), []
     rules = PpoRules(lanes=options.lanes, steps=64, minibatches=8, units=512, rate=3e-4, scale=1.0)
@@ -135,12 +135,12 @@ def main() -> None:
         keys = jax.vmap(jax.random.key)(jnp.arange(options.seeds))
         training, advance = jax.jit(jax.vmap(start))(keys), jax.jit(jax.vmap(update), donate_argnums=0)
         success_of = jax.jit(jax.vmap(partial(test, world, goal, rules, options.tasks)))
-        looks = {updates * (look + 1) // options.looks for look in range(options.looks)}
+        eval_points = {updates * (look + 1) // options.eval_points for look in range(options.eval_points)}
         for k in range(1, updates + 1):
             training, share = advance(training)
             if k % max(1, updates // 10) == 0:
                 print(f"{text}: {k}/{updates} updates, {float(jnp.mean(share)):.1%} of games end with it", flush=True)
-            if k not in looks:
+            if k not in eval_points:
                 continue
             steps, success = k * rules.lanes * rules.steps, success_of(training.params).tolist()
             rows += [{"goal": text, "seed": seed, "steps": steps, "tasks": options.tasks, "success": round(reached, 4)}

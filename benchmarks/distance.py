@@ -9,10 +9,10 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from saplan.experiments.evaluate import evaluate
-from saplan.runs.config import write_json
-from saplan.runs.provenance import provenance
-from saplan.runs.store import open_agent
+from saplan.training.config import write_json
+from saplan.training.evaluate import evaluate
+from saplan.training.provenance import provenance
+from saplan.training.store import open_agent
 
 
 def main() -> None:

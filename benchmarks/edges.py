@@ -24,11 +24,11 @@ from jaxtyping import Bool, Float
 from report import progress, save, setting, table
 
 from saplan.errors import InputError
-from saplan.experiments.evaluate import evaluate
 from saplan.games import task_set
-from saplan.model.agent import Agent
-from saplan.model.walk import Attempt
-from saplan.runs.store import load
+from saplan.methods.executor import Attempt
+from saplan.methods.structured.agent import Agent
+from saplan.training.evaluate import evaluate
+from saplan.training.store import load
 
 SEED = 2_000_003
 """Of the tasks; neither training nor its looks at held-back tasks use it."""
@@ -215,7 +215,7 @@ def examine(run: str, tasks: int) -> dict[str, Any]:
     """All three questions about one agent."""
     agent = load(run)
     progress(f"{run}: carrying out {tasks} tasks ...")
-    walked = evaluate(agent, tasks, SEED)
+    result = evaluate(agent, tasks, SEED)
     states, _ = task_set(agent.game, tasks, SEED)
     starts = np.asarray(jax.vmap(agent.game.attributes)(states))
     progress(f"{run}: asking the rules ...")
@@ -223,8 +223,8 @@ def examine(run: str, tasks: int) -> dict[str, Any]:
         "run": run,
         "game": agent.game.name,
         "tasks": tasks,
-        "task_success": float(walked.success.mean()),
-        "attempts": on_attempts(agent, walked.attempts),
+        "task_success": float(result.success.mean()),
+        "attempts": on_attempts(agent, result.attempts),
         "rules": on_rules(agent, starts),
         "visits": visits(agent),
     }

@@ -28,12 +28,12 @@ from report import describe, progress, quantity, save, setting, table
 from scipy.sparse.csgraph import dijkstra
 
 from saplan.algebra import Natural, Product
-from saplan.model.agent import Agent
-from saplan.model.edges import EdgeDetector
-from saplan.model.memory import Memory, condense, empty_memory
-from saplan.model.settings import Settings
-from saplan.model.walk import Planning
+from saplan.methods.executor import PlannerSettings
+from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.edge_detector import EdgeDetector
+from saplan.methods.structured.memory import Memory, condense, empty_memory
 from saplan.planning import Graph, Outcome, Route, search
+from saplan.rl.settings import Settings
 
 DIMENSIONS = 4
 SIDES = {"1 k": 6, "5 k": 8, "50 k": 15, "200 k": 21}
@@ -41,7 +41,7 @@ SIDES = {"1 k": 6, "5 k": 8, "50 k": 15, "200 k": 21}
 GOAL = "50 k"
 GOAL_SECONDS = 0.2
 """What planning in a graph of 50,000 nodes and 400,000 edges may take on two cores."""
-WHOLE = Planning(floor=0.0, max_nodes=1_000_000)
+WHOLE = PlannerSettings(floor=0.0, max_nodes=1_000_000)
 """Bounds that never bind: the whole graph is searched."""
 SPREAD = 10.0
 """By how much the last layer of the random detector is stretched: its prices then run from about 0.2 to 2 nats."""

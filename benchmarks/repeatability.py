@@ -14,11 +14,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from saplan.experiments.loop import Loop
-from saplan.experiments.train import run_config
-from saplan.runs.arrays import to_arrays
-from saplan.runs.config import write_json
-from saplan.runs.provenance import provenance
+from saplan.storage.arrays import to_arrays
+from saplan.training.config import write_json
+from saplan.training.loop import Loop
+from saplan.training.provenance import provenance
+from saplan.training.train import run_config
 
 CHUNKS = 16, 16, 1, 64
 """Updates per program; the first is what the others are compared with."""
@@ -26,7 +26,7 @@ CHUNKS = 16, 16, 1, 64
 
 def trained(game: str, updates: int, chunk: int) -> dict[str, np.ndarray]:
     """Everything a run consists of when it ends."""
-    loop = Loop([run_config(game, updates * 8192, 0, None, "structured", looks=0)], chunk)
+    loop = Loop([run_config(game, updates * 8192, 0, None, "structured", eval_points=0)], chunk)
     while loop.done < loop.updates:
         loop.chunk()
     return {name: np.array(leaf) for name, leaf in to_arrays(loop.learner).items()}

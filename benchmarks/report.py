@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 
-from saplan.runs.provenance import code
+from saplan.training.provenance import code
 
 PACKAGES = (
     "saplan",

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from saplan.experiments.evaluation_report import PAPER
 from saplan.experiments.statistics import bootstrap_interval, interquartile_mean
-from saplan.experiments.summary import PAPER
 from saplan.experiments.tables import (
     ablation_table,
     code_of,
@@ -23,8 +23,8 @@ from saplan.experiments.tables import (
     successes_of,
     table,
 )
-from saplan.runs.config import read_json
-from saplan.runs.store import ORACLE
+from saplan.training.config import read_json
+from saplan.training.store import ORACLE
 
 HERE = Path(__file__).resolve().parent.parent
 RESULTS = HERE / "results"

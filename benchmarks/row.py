@@ -18,15 +18,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from saplan.baselines.methods import find_method
-from saplan.experiments.evaluate import evaluate
-from saplan.experiments.show import Progress
 from saplan.experiments.tables import PAPER_STEPS
-from saplan.experiments.train import train_seeds
 from saplan.games import make_game
-from saplan.runs.config import write_json
-from saplan.runs.provenance import provenance
-from saplan.runs.store import load_agent
+from saplan.methods.registry import find_method
+from saplan.training.config import write_json
+from saplan.training.evaluate import evaluate
+from saplan.training.progress import Progress
+from saplan.training.provenance import provenance
+from saplan.training.store import load_agent
+from saplan.training.train import train_seeds
 
 
 def train_game(game: str, options: argparse.Namespace, out: Path, began: float) -> None:

@@ -16,9 +16,9 @@ import jax
 import jax.monitoring
 
 from saplan.errors import StoppedError
-from saplan.experiments.show import Progress
-from saplan.experiments.train import train
-from saplan.runs.config import write_json
+from saplan.training.config import write_json
+from saplan.training.progress import Progress
+from saplan.training.train import train
 
 COMPILED = "/jax/core/compile/backend_compile_duration"
 
@@ -90,7 +90,7 @@ def main() -> None:
     watch = Watch(options)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            train("switches", options.steps, out=Path(folder) / "run", looks=10, show=watch)
+            train("switches", options.steps, out=Path(folder) / "run", eval_points=10, show=watch)
         except StoppedError as stop:
             print(stop)
     write_json(options.json, watch.result())

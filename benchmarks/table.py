@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from report import describe, save, setting, table
 
-from saplan.baselines.table import Table, count_attempts, count_changes, empty_table
-from saplan.baselines.unstructured import rare_pairs
+from saplan.methods.unstructured.learner import rare_pairs
+from saplan.methods.unstructured.table import Table, count_attempts, count_changes, empty_table
 
 STEPS, DEGREE, ATTRIBUTES, FLOOR = 8192, 16, 6, 0.001
 

@@ -26,8 +26,8 @@ from peers import JAX_VARIANTS, matmul_limit, ppo_flops, train_sb3, xminigrid_tr
 from report import cores, describe, peer, progress, quantity, save, setting, table
 
 from saplan.games import GAMES, Game, make_game
-from saplan.model.settings import Settings, settings_for
-from saplan.model.training import Learner, begin_training, train_chunk
+from saplan.methods.base import Learner, begin_training, train_chunk
+from saplan.rl.settings import Settings, settings_for
 
 UPDATES = 4
 """Updates per compiled call."""

@@ -17,15 +17,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
 
 from saplan.algebra import Cyclic, Natural, Product
-from saplan.experiments.evaluate import evaluate
-from saplan.experiments.show import Shower
-from saplan.experiments.train import train
-from saplan.games.base import Game, Words
+from saplan.games.game import Game, Words
 from saplan.games.grid import INTERACT, MOVES, NOWHERE, Map, MapRules, Places, draw_map, move, vocabulary, words
 from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
 from saplan.goals import Goal, exactly
-from saplan.runs.config import write_json
-from saplan.runs.provenance import provenance
+from saplan.render.progress_bar import ProgressBar
+from saplan.training.config import write_json
+from saplan.training.evaluate import evaluate
+from saplan.training.provenance import provenance
+from saplan.training.train import train
 
 REPORTED = {"coloured-switches": 0.831, "crafting": 0.998}
 """What the authors report."""
@@ -210,8 +210,8 @@ def main() -> None:
         for method in options.methods:
             agents = []
             for seed in options.seeds:
-                shower = Shower(20)
-                agents.append(train(game, int(options.steps), seed, looks=0, show=shower, method=method))
+                shower = ProgressBar(20)
+                agents.append(train(game, int(options.steps), seed, eval_points=0, show=shower, method=method))
                 shower.close()
             success = [float(evaluate(agent).success.mean()) for agent in agents]
             row = {"game": game.name, "method": method, "success": success, "steps": options.steps}

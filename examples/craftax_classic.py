@@ -23,13 +23,13 @@ from jaxtyping import Array, Float
 
 import saplan
 from saplan.algebra import Cyclic, Exogenous, Natural, Product
-from saplan.envs.foreign import success_by_goal
-from saplan.envs.functional import JaxWorld, jax_world
-from saplan.experiments.show import Progress
-from saplan.experiments.train import train_seeds
-from saplan.runs.config import write_json
-from saplan.runs.provenance import provenance
-from saplan.runs.store import MANIFEST
+from saplan.envs.external import success_by_goal
+from saplan.envs.jax_env import JaxWorld, jax_world
+from saplan.training.config import write_json
+from saplan.training.progress import Progress
+from saplan.training.provenance import provenance
+from saplan.training.store import MANIFEST
+from saplan.training.train import train_seeds
 
 ITEMS = ("wood", "stone", "coal", "iron", "diamond", "wood_pickaxe", "stone_pickaxe", "iron_pickaxe")
 BODY = ("health", "food", "drink", "energy")
@@ -52,7 +52,7 @@ ACTIONS = (
 ROLLOUT = 64
 """Steps per lane between two updates."""
 BUDGET = 500
-PLANNING = saplan.Planning(attempt_steps=20, patience=0.7, floor=0.02, max_nodes=20_000, max_seconds=2.0)
+PLANNING = saplan.PlannerSettings(attempt_steps=20, patience=0.7, floor=0.02, max_nodes=20_000, max_seconds=2.0)
 """Who stands about is bitten: attempts are given up soon. A change that seldom succeeds may still be the only way, and
 a search that finds none shall not take long."""
 
@@ -89,7 +89,7 @@ def trained(world: JaxWorld, options: argparse.Namespace) -> list[Any]:
     """An agent per seed: those of the runs that are there, as they were at a look if one is named, or new ones."""
     outs = [options.out / str(seed) for seed in options.seeds] if options.out else None
     if outs and options.look:
-        return [saplan.load(out / "looks" / str(options.look), world) for out in outs]
+        return [saplan.load(out / "evaluations" / str(options.look), world) for out in outs]
     if outs and all((out / MANIFEST).exists() for out in outs):
         return [saplan.load(out, world) for out in outs]
     settings = saplan.Settings(
@@ -100,7 +100,7 @@ def trained(world: JaxWorld, options: argparse.Namespace) -> list[Any]:
     def show(progress: Progress) -> None:
         print(progress.line(), flush=True)
 
-    return train_seeds(world, options.steps, options.seeds, settings, outs, looks=3, look_tasks=0, show=show)
+    return train_seeds(world, options.steps, options.seeds, settings, outs, eval_points=3, eval_tasks=0, show=show)
 
 
 def whole_updates(options: argparse.Namespace) -> int:

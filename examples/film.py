@@ -2,7 +2,7 @@ r"""A task in a world from outside as a film, in its own pictures.
 
     python examples/film.py mini_grid.py:corridor_world runs/corridor 'door=open ball=1' docs/pictures/corridor.gif
     python examples/film.py taxi.py:taxi runs/taxi/0 'row=0 column=0 passenger=blue' docs/pictures/taxi.gif --seed 3
-    python examples/film.py craftax_classic.py:craftax runs/craftax/0/looks/46137344 'stone_pickaxe>=1' \
+    python examples/film.py craftax_classic.py:craftax runs/craftax/0/evaluations/46137344 'stone_pickaxe>=1' \
         docs/pictures/craftax.gif --budget 300 --attempt-steps 20 --patience 0.7 --width 144
 
 The first argument names a file beside this one and a function in it that makes the world, the second a run that was
@@ -20,20 +20,20 @@ from PIL import Image
 
 import saplan
 from saplan.cli.worlds import load_world
-from saplan.envs.foreign import ForeignWorld
+from saplan.envs.external import ForeignWorld
 from saplan.goals import Goal, parse_goal
 
 
 def frames(
-    world: ForeignWorld[Any], agent: Any, text: str, seed: int, budget: int, planning: saplan.Planning
+    world: ForeignWorld[Any], agent: Any, text: str, seed: int, budget: int, planning: saplan.PlannerSettings
 ) -> list[np.ndarray]:
     """A picture of every moment until the goal holds."""
     state = jax.vmap(world.reset)(jax.random.split(jax.random.key(seed), 1))
     goal = parse_goal(world.space, text)
-    walker = agent.walker(state, Goal(jnp.asarray(goal.low)[None], jnp.asarray(goal.high)[None]), planning)
-    pictures = [world.frame(jax.tree.map(lambda x: x[0], walker.state))]
-    for _ in walker.moves(budget, seed):
-        pictures.append(world.frame(jax.tree.map(lambda x: x[0], walker.state)))
+    executor = agent.executor(state, Goal(jnp.asarray(goal.low)[None], jnp.asarray(goal.high)[None]), planning)
+    pictures = [world.frame(jax.tree.map(lambda x: x[0], executor.state))]
+    for _ in executor.moves(budget, seed):
+        pictures.append(world.frame(jax.tree.map(lambda x: x[0], executor.state)))
     return pictures
 
 
@@ -46,13 +46,13 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=int, default=150)
-    parser.add_argument("--attempt-steps", type=int, default=saplan.Planning.attempt_steps)
-    parser.add_argument("--patience", type=float, default=saplan.Planning.patience)
+    parser.add_argument("--attempt-steps", type=int, default=saplan.PlannerSettings.attempt_steps)
+    parser.add_argument("--patience", type=float, default=saplan.PlannerSettings.patience)
     parser.add_argument("--width", type=int, default=240)
     parser.add_argument("--milliseconds", type=int, default=160, help="per step")
     options = parser.parse_args()
     world = load_world(str(Path(__file__).parent / options.world))
-    planning = saplan.Planning(attempt_steps=options.attempt_steps, patience=options.patience)
+    planning = saplan.PlannerSettings(attempt_steps=options.attempt_steps, patience=options.patience)
     agent = saplan.load(options.run, world)
     pictures = frames(world, agent, options.goal, options.seed, options.budget, planning)
     height = round(pictures[0].shape[0] * options.width / pictures[0].shape[1])

@@ -19,12 +19,12 @@ import numpy as np
 
 import saplan
 from saplan.algebra import Categorical, Cyclic, Exogenous, Natural, Product
-from saplan.envs.foreign import success_by_goal
-from saplan.envs.host import HostWorld, gym_world
-from saplan.experiments.show import Progress
+from saplan.envs.external import success_by_goal
+from saplan.envs.gymnasium_env import HostWorld, gym_world
 from saplan.goals import parse_goal
-from saplan.runs.config import write_json
-from saplan.runs.provenance import provenance
+from saplan.training.config import write_json
+from saplan.training.progress import Progress
+from saplan.training.provenance import provenance
 
 gymnasium.register_envs(minigrid)
 KINDS = {"wall": 1, "key": 2, "ball": 3, "box": 4}
@@ -173,7 +173,7 @@ def ours(task: Task, seed: int, options: argparse.Namespace) -> dict[str, float]
     def show(progress: Progress) -> None:
         print(progress.line(), flush=True)
 
-    agent = saplan.train(world, options.steps or task.steps, seed, task.settings, options.out, looks=0, show=show)
+    agent = saplan.train(world, options.steps or task.steps, seed, task.settings, options.out, eval_points=0, show=show)
     success = saplan.evaluate(agent, options.tasks, budget=BUDGET).success
     return success_by_goal(world, success)
 

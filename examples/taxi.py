@@ -18,12 +18,12 @@ import numpy as np
 
 import saplan
 from saplan.algebra import Categorical, Natural, Product
-from saplan.envs.host import HostWorld, gym_world
-from saplan.experiments.show import Progress
-from saplan.model.agent import Agent, edge_outlook
-from saplan.model.walk import IMPROVED
-from saplan.runs.config import write_json
-from saplan.runs.provenance import provenance
+from saplan.envs.gymnasium_env import HostWorld, gym_world
+from saplan.methods.executor import DEFAULT_PLANNER
+from saplan.methods.structured.agent import Agent, edge_outlook
+from saplan.training.config import write_json
+from saplan.training.progress import Progress
+from saplan.training.provenance import provenance
 
 PLACES = ("red", "green", "yellow", "blue", "taxi")
 SPACE = Product.of(row=Natural(bins=5), column=Natural(bins=5), passenger=Categorical(PLACES))
@@ -63,7 +63,7 @@ def edges(agent: Agent) -> tuple[float, float]:
     delta = agent.memory.delta[: int(agent.memory.size)]
     ends = SPACE.compose(rho[:, None], delta[None])
     inside = np.asarray(SPACE.contains(ends)) & np.all(np.asarray(ends)[..., :2] < 5, axis=-1)
-    log_success, _ = edge_outlook(agent, rho, IMPROVED)
+    log_success, _ = edge_outlook(agent, rho, DEFAULT_PLANNER)
     learnt = inside & (np.exp(np.asarray(log_success))[:, : len(delta)] > 0.5)
     true = np.array([[(*r, *d) in exact for d in np.asarray(delta).tolist()] for r in np.asarray(rho).tolist()])
     hits = (learnt & true).sum()
@@ -88,11 +88,11 @@ def main() -> None:
 
     for seed in range(options.seeds):
         out = options.out / str(seed) if options.out else None
-        agent = saplan.train(world, options.steps, seed, settings, out, looks=0, show=show)
-        walked = saplan.evaluate(agent, options.tasks)
+        agent = saplan.train(world, options.steps, seed, settings, out, eval_points=0, show=show)
+        result = saplan.evaluate(agent, options.tasks)
         precision, recall = edges(agent)
         rows.append({"seed": seed, "steps": options.steps, "tasks": options.tasks,
-                     "success": float(walked.success.mean()), "precision": precision, "recall": recall})  # fmt: skip
+                     "success": float(result.success.mean()), "precision": precision, "recall": recall})  # fmt: skip
         print(f"seed {seed}: {rows[-1]['success']:.1%} of goals reached, edges: precision {precision:.3f}, "
               f"recall {recall:.3f}", flush=True)  # fmt: skip
     if options.json:

@@ -5,33 +5,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from saplan.algebra import Categorical, Cyclic, Exogenous, Integer, Natural, Product, Real
-    from saplan.envs.functional import jax_world
-    from saplan.envs.host import gym_world
+    from saplan.envs.check import check_world
+    from saplan.envs.gymnasium_env import gym_world
+    from saplan.envs.jax_env import jax_world
     from saplan.errors import InputError
-    from saplan.experiments.check import check_world
-    from saplan.experiments.evaluate import evaluate
-    from saplan.experiments.train import resume, train
     from saplan.games import Exchange, Mining, Switches, make_game, task_set
     from saplan.goals import Goal, parse_goal
-    from saplan.model.agent import Agent
-    from saplan.model.settings import Settings, settings_for
-    from saplan.model.walk import Planning
-    from saplan.runs.store import load
+    from saplan.methods.executor import PlannerSettings
+    from saplan.methods.structured.agent import Agent
+    from saplan.rl.settings import Settings, settings_for
+    from saplan.training.evaluate import evaluate
+    from saplan.training.store import load
+    from saplan.training.train import resume, train
 
 _HOMES = {
     "saplan.algebra": ("Categorical", "Cyclic", "Exogenous", "Integer", "Natural", "Product", "Real"),
-    "saplan.envs.functional": ("jax_world",),
-    "saplan.envs.host": ("gym_world",),
+    "saplan.envs.jax_env": ("jax_world",),
+    "saplan.envs.gymnasium_env": ("gym_world",),
     "saplan.errors": ("InputError",),
-    "saplan.experiments.check": ("check_world",),
-    "saplan.experiments.evaluate": ("evaluate",),
-    "saplan.experiments.train": ("resume", "train"),
+    "saplan.envs.check": ("check_world",),
+    "saplan.training.evaluate": ("evaluate",),
+    "saplan.training.train": ("resume", "train"),
     "saplan.games": ("Exchange", "Mining", "Switches", "make_game", "task_set"),
     "saplan.goals": ("Goal", "parse_goal"),
-    "saplan.model.agent": ("Agent",),
-    "saplan.model.settings": ("Settings", "settings_for"),
-    "saplan.model.walk": ("Planning",),
-    "saplan.runs.store": ("load",),
+    "saplan.methods.structured.agent": ("Agent",),
+    "saplan.rl.settings": ("Settings", "settings_for"),
+    "saplan.methods.executor": ("PlannerSettings",),
+    "saplan.training.store": ("load",),
 }
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
     "Integer",
     "Mining",
     "Natural",
-    "Planning",
+    "PlannerSettings",
     "Product",
     "Real",
     "Settings",

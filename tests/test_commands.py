@@ -10,8 +10,8 @@ import jax
 import pytest
 
 from saplan.cli import main
-from saplan.model.agent import Agent
-from saplan.runs.store import ARRAYS, MANIFEST, load, load_agent, save_agent, untrained_agent
+from saplan.methods.structured.agent import Agent
+from saplan.training.store import ARRAYS, MANIFEST, load, load_agent, save_agent, untrained_agent
 
 SIZES = {"lanes": 64, "rollout": 16, "minibatches": 2, "epochs": 1, "hidden": 8, "edge-hidden": 8, "capacity": 8}
 REPLAY = {"cells": 256, "positives": 64, "outcomes": 64, "edge-batch": 16, "edge-steps": 1}
@@ -25,7 +25,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", True)
     assert (
-        main(["train", "switches", "--steps", "16384", *SMALL, "--looks", "0", "--seed", "3", "--out", str(out)]) == 0
+        main(["train", "switches", "--steps", "16384", *SMALL, "--eval-points", "0", "--seed", "3", "--out", str(out)])
+        == 0
     )
     yield out
     jax.config.update("jax_disable_most_optimizations", before)
@@ -189,9 +190,9 @@ def test_demo(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
         asked.append((arguments, options.keys()))
         return load(run)
 
-    monkeypatch.setattr("saplan.experiments.train.train", train)
+    monkeypatch.setattr("saplan.training.train.train", train)
     printed = said(capsys, "demo", "--steps", "2000000", "--seed", "1", "--tasks", "1")
-    assert asked == [(("switches", 2_000_000, 1), {"looks", "show"})]
+    assert asked == [(("switches", 2_000_000, 1), {"eval_points", "show"})]
     for words in ("2 M steps", "Trying 1 tasks", "(paper: 89.3% after 50 M steps)", "Plan: ", "Carrying it out"):
         assert words in printed
 
@@ -220,7 +221,7 @@ MISTAKES = [
     ([*TRAIN, "--discount", "1.5"], "discounts must lie between 0 and 1"),
     ([*TRAIN, "--temperature", "0"], "temperature must be above 0, got 0.0"),
     ([*TRAIN, "--seed", "-1"], "--seed must lie in"),
-    ([*TRAIN, "--looks", "-1"], "--looks must lie in"),
+    ([*TRAIN, "--eval-points", "-1"], "--eval-points must lie in"),
     ([*TRAIN, "--lanez", "8"], "did you mean --lanes"),
     ([*TRAIN, "--kinds", "0"], "1..6"),
     (["evaluate"], "name a run directory or a game first"),

@@ -10,24 +10,26 @@ import saplan
 
 ROOMS = (
     "errors",
+    "storage",
     "algebra",
     "goals",
     "games",
-    "learning",
+    "rl",
     "planning",
-    "model",
-    "baselines",
-    "runs",
-    "experiments",
+    "methods",
+    "perception",
+    "training",
+    "render",
     "envs",
     "viewer",
+    "experiments",
     "cli",
 )
 """In reading order."""
 DOORS = ("__init__", "__main__")
 """Files of the package itself, which may import anything."""
 
-CORE = ROOMS[: ROOMS.index("model") + 1]
+CORE = ROOMS[: ROOMS.index("training") + 1]
 NOT_IN_CORE = {"gymnasium", "tyro", "matplotlib", "rich"}
 """The core runs on a bare machine with JAX, Equinox, Optax, SciPy and NumPy."""
 NEVER_IMPORTED = {"pickle", "cPickle", "dill", "cloudpickle"}
@@ -87,13 +89,17 @@ def test_every_file_keeps_the_house_rules() -> None:
         ("algebra/real.py", "from saplan import games", "algebra imports games"),
         ("algebra/real.py", "from ..games import grid", "algebra imports games"),
         ("errors.py", "from .algebra import Real", "errors imports algebra"),
-        ("games/grid.py", "def f():\n    from saplan.model.agent import Agent", "games/grid.py:2: games imports model"),
-        ("runs/config.py", "from saplan.experiments import evaluate", "runs imports experiments"),
+        (
+            "games/grid.py",
+            "def f():\n    from saplan.methods.structured.agent import Agent",
+            "games/grid.py:2: games imports methods",
+        ),
+        ("training/config.py", "from saplan.experiments import sweep", "training imports experiments"),
         ("goals.py", "from saplan.cli import main", "goals imports cli"),
-        ("model/agent.py", "import matplotlib.pyplot as plt", "the core imports matplotlib"),
-        ("learning/ppo.py", "def f():\n    from rich.progress import track", "the core imports rich"),
+        ("methods/structured/agent.py", "import matplotlib.pyplot as plt", "the core imports matplotlib"),
+        ("rl/ppo.py", "def f():\n    from rich.progress import track", "the core imports rich"),
         ("planning/search.py", "import gymnasium", "the core imports gymnasium"),
-        ("runs/checkpoint.py", "import pickle", "imports pickle"),
+        ("training/checkpoint.py", "import pickle", "imports pickle"),
         ("viewer/server.py", "from pickle import loads", "imports pickle"),
         ("cli.py", "x = eval('1')", "calls eval"),
         ("envs/gym.py", "def f():\n    exec('1')", "calls exec"),
@@ -111,13 +117,13 @@ def test_the_check_can_fail(path: str, source: str, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("games/grid.py", "from saplan.errors import InputError\nfrom saplan.games.base import Game"),
-        ("games/grid.py", "from . import base\nfrom .base import Game\nfrom ..algebra import Real"),
-        ("experiments/evaluate.py", "from saplan.runs import config"),
+        ("games/grid.py", "from saplan.errors import InputError\nfrom saplan.games.game import Game"),
+        ("games/grid.py", "from . import game\nfrom .game import Game\nfrom ..algebra import Real"),
+        ("experiments/sweep.py", "from saplan.training import config"),
         ("cli.py", "import tyro\nimport rich"),
         ("envs/gym.py", "import gymnasium"),
         ("cli.py", "from saplan import __version__"),
-        ("model/agent.py", "import jax\nimport equinox as eqx\nmodel.eval()"),
+        ("methods/structured/agent.py", "import jax\nimport equinox as eqx\nmodel.eval()"),
         ("__main__.py", "from saplan.cli import main"),
         ("__init__.py", "from saplan.viewer import show"),
     ],

@@ -23,7 +23,7 @@ COMMANDS = [line.split("  #")[0].strip() for line in TEXT.splitlines() if line.s
 
 ENDS = {'saplan plan switches --goal "blue=3"': 4}
 """Exit codes other than 0, as the README's own words announce them."""
-SHORTER = {r"--steps \d+": "--steps 16384 --looks 0", r"runs/mine --tasks \d+": "runs/mine --tasks 1 --budget 20"}
+SHORTER = {r"--steps \d+": "--steps 16384 --eval-points 0", r"runs/mine --tasks \d+": "runs/mine --tasks 1 --budget 20"}
 """What is shortened: two updates show that a training runs, in seconds instead of minutes; the agent that they leave
 knows so little that its searches take long.
 """

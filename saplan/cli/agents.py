@@ -35,10 +35,10 @@ def evaluate(arguments: list[str]) -> None:
 
     import json
 
-    from saplan.experiments.summary import evaluation_text, summarise
-    from saplan.model.walk import FAITHFUL, IMPROVED
+    from saplan.experiments.evaluation_report import evaluation_text, summarise
+    from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER
 
-    planning = FAITHFUL if options.paper else IMPROVED
+    planning = PAPER_PLANNER if options.paper else DEFAULT_PLANNER
     result = summarise(run, options.tasks, options.task_seed, options.budget, planning, options.method)
     print(json.dumps(result, indent=2, ensure_ascii=False) if options.json else evaluation_text(result))
 
@@ -76,11 +76,11 @@ def plan(arguments: list[str]) -> None:
 
     import json
 
-    from saplan.envs.tell import narrate, tell_json
-    from saplan.model.walk import FAITHFUL, IMPROVED
-    from saplan.runs.store import open_agent
+    from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER
+    from saplan.render.narrate import narrate, tell_json
+    from saplan.training.store import open_agent
 
-    agent, planning = open_agent(run, options.method)[0], FAITHFUL if options.paper else IMPROVED
+    agent, planning = open_agent(run, options.method)[0], PAPER_PLANNER if options.paper else DEFAULT_PLANNER
     if options.json:
         told = tell_json(agent, options.goal, options.seed, options.budget, planning, options.anyway)
         print(json.dumps(told, indent=2, ensure_ascii=False))
@@ -100,7 +100,7 @@ def doctor(arguments: list[str]) -> None:
     """`saplan doctor`."""
     read(Doctor, "doctor", arguments)
 
-    from saplan.experiments.summary import WELL, examine
+    from saplan.experiments.evaluation_report import WELL, examine
 
     line = ""
     for line in examine():

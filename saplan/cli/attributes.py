@@ -30,11 +30,11 @@ def label(arguments: list[str]) -> None:
     """`saplan label GAME`."""
     name, rest = take_game("label", arguments)
 
-    from saplan.experiments.label import draw_labels
-    from saplan.experiments.show import Counter
     from saplan.games import GAMES
-    from saplan.games.sight import Sight
-    from saplan.runs.attributes import check_bytes, game_labels, pair_bytes, write_labels
+    from saplan.perception.formats import check_bytes, game_labels, pair_bytes, write_labels
+    from saplan.perception.labels import draw_labels
+    from saplan.perception.observation import Sight
+    from saplan.training.progress import Counter
 
     options = read(Label, f"label {name}", rest, (GAMES[name],), Label(game=GAMES[name]()))
     check_number("--seed", options.seed)
@@ -70,10 +70,10 @@ def fit_attributes(arguments: list[str]) -> None:
     name, rest = take_first("a file of labels", "fit-attributes labels/switches.safetensors", arguments)
     file = Path(name)
 
-    from saplan.experiments.fit import check_fit, fit_labels
-    from saplan.experiments.show import Counter
-    from saplan.model.regressor import RegressorSettings
-    from saplan.runs.attributes import read_labels, write_fitted
+    from saplan.perception.fit import check_fit, fit_labels
+    from saplan.perception.formats import read_labels, write_fitted
+    from saplan.perception.regressor import RegressorSettings
+    from saplan.training.progress import Counter
 
     default = FitAttributes(settings=RegressorSettings())
     options = read(FitAttributes, "fit-attributes FILE", rest, (RegressorSettings,), default)

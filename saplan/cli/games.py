@@ -10,6 +10,8 @@ from saplan.cli.streams import standard_input
 from saplan.errors import InputError
 
 Rules = TypeVar("Rules")
+PORTRAIT_SEED = 5
+PORTRAIT_STEPS = 250
 
 
 @dataclass(frozen=True)
@@ -41,19 +43,33 @@ def games(arguments: list[str]) -> None:
         print_games(read(Games, "games", arguments), [game() for game in GAMES.values()])
 
 
+def portrait(game: Any) -> Any:
+    """A scene well into a game, the same one every time, for pictures."""
+    import numpy as np
+
+    from saplan.envs.goal_env import GoalEnv
+
+    env = GoalEnv(game)
+    env.reset(seed=PORTRAIT_SEED)
+    for action in np.random.default_rng(PORTRAIT_SEED).integers(len(game.actions), size=PORTRAIT_STEPS):
+        env.step(action)
+    return env.scene()
+
+
 def print_games(options: Games, chosen: list[Any]) -> None:
     """Prints the cards, and paints the pictures if they are asked for."""
     import json
 
-    from saplan.envs.cards import portrait, rule_card, rule_data
-    from saplan.envs.picture import paint
-    from saplan.envs.png import save_png
-    from saplan.runs.files import make_directory
+    from saplan.games.rules import rule_card, rule_data
+    from saplan.render.ansi import strong
+    from saplan.render.pixels import paint
+    from saplan.render.png import save_png
+    from saplan.storage.files import make_directory
 
     if options.json:
         print(json.dumps([rule_data(game) for game in chosen], indent=2, ensure_ascii=False))
     else:
-        print("\n\n\n".join(rule_card(game, in_colour()) for game in chosen))
+        print("\n\n\n".join(rule_card(game, lambda title: strong(title, in_colour())) for game in chosen))
     if options.pictures is not None:
         make_directory(options.pictures)
         for game in chosen:
@@ -77,7 +93,7 @@ def play(arguments: list[str]) -> None:
     """`saplan play GAME`."""
     name, rest = take_game("play", arguments)
 
-    from saplan.envs.play import Player, play_by_keyboard, play_keys, random_keys
+    from saplan.cli.player import Player, play_by_keyboard, play_keys, random_keys
     from saplan.games import GAMES
 
     options = read(Play, f"play {name}", rest, GAMES[name])

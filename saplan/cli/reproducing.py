@@ -47,9 +47,9 @@ def reproduce(arguments: list[str]) -> None:
     if options.steps is not None and not 1 <= options.steps < 2**40:
         raise InputError(f"--steps must be a number of environment steps, got {options.steps}")
 
-    from saplan.experiments.cells import ABLATIONS, compute_all
     from saplan.experiments.reproduce import Wanted, check_numbers, report
     from saplan.experiments.reproduce import reproduce as compute
+    from saplan.experiments.sweep import ABLATIONS, compute_all
 
     if options.draw:
         paths = report(options.out)
@@ -62,7 +62,7 @@ def reproduce(arguments: list[str]) -> None:
         )  # fmt: skip
         how = compute_all
         if options.on == "ray":
-            from saplan.experiments.on_ray import compute_on_ray as how
+            from saplan.experiments.ray_backend import compute_on_ray as how
         paths = compute(wanted, options.out, how)
     print(paths[0].read_text(encoding="utf-8"))
     print("written: " + ", ".join(str(path) for path in paths))

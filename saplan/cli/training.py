@@ -30,7 +30,7 @@ class Train(Generic[Rules, Numbers]):
     """Seed of everything random."""
     out: Path | None = None
     """The run directory; by default runs/GAME-SEED, with the method's name where it is another."""
-    looks: int = 5
+    eval_points: int = 5
     """How often to try held-back tasks: at the end, half-way, at a quarter, and so on."""
     save_every: float = 60.0
     """Seconds between two checkpoints. Ctrl-C and SIGTERM save, too."""
@@ -70,10 +70,10 @@ def train(arguments: list[str]) -> None:
 
 def go_on(out: Path, wanted: Any, save_every: float, devices: str) -> None:
     """Goes on with a run."""
-    from saplan.experiments.show import Shower
-    from saplan.experiments.train import resume
+    from saplan.render.progress_bar import ProgressBar
+    from saplan.training.train import resume
 
-    with contextlib.closing(Shower()) as shower:
+    with contextlib.closing(ProgressBar()) as shower:
         resume(out, wanted=wanted, show=shower, save_every=save_every, devices=number_of_devices(devices))
 
 
@@ -83,11 +83,11 @@ def train_anew(arguments: list[str]) -> Path:
     faithful = "--paper" in rest
     rest = [word for word in rest if word != "--paper"]
 
-    from saplan.baselines.methods import find_method
-    from saplan.experiments.show import Shower
-    from saplan.experiments.train import run_config, train_runs
     from saplan.games import GAMES
-    from saplan.model.settings import MISREADINGS
+    from saplan.methods.registry import find_method
+    from saplan.render.progress_bar import ProgressBar
+    from saplan.rl.settings import MISREADINGS
+    from saplan.training.train import run_config, train_runs
 
     game, method = GAMES[name](), find_method(value_of("--method", rest, "structured"))
     usual = method.settings_for(game, faithful)
@@ -96,18 +96,18 @@ def train_anew(arguments: list[str]) -> Path:
     default = Train(game=game, settings=usual, method=method.name)
     options = read(Train, f"train {name}", rest, (GAMES[name], method.settings), default)
     check_number("--seed", options.seed)
-    check_number("--looks", options.looks)
+    check_number("--eval-points", options.eval_points)
     check_seconds("--save-every", options.save_every)
     given: Any = options.game
     if options.attributes is not None:
         given = fitted_game(given, options.attributes)
-    config = run_config(given, options.steps, options.seed, options.settings, method.name, options.looks)
+    config = run_config(given, options.steps, options.seed, options.settings, method.name, options.eval_points)
     title = name if method.name == "structured" else f"{name}-{method.name}"
     out = options.resume or options.out or Path("runs") / f"{title}-{options.seed}"
     if options.resume is not None:
         go_on(out, config, options.save_every, options.devices)
         return out
-    with contextlib.closing(Shower()) as shower:
+    with contextlib.closing(ProgressBar()) as shower:
         train_runs([config], [out], shower, options.save_every, devices=number_of_devices(options.devices))
     return out
 
@@ -118,7 +118,7 @@ def fitted_game(game: Any, attributes: str) -> Any:
     if kind != "fitted" or not path:
         raise InputError(f"--attributes must be fitted:FILE, got {attributes!r}")
 
-    from saplan.runs.attributes import read_fitted
+    from saplan.perception.formats import read_fitted
 
     try:
         return read_fitted(Path(path)).view(game)
@@ -143,15 +143,15 @@ def demo(arguments: list[str]) -> None:
     options = read(Demo, "demo", arguments)
     check_number("--seed", options.seed)
 
-    from saplan.envs.tell import narrate
-    from saplan.experiments.evaluate import evaluate as run_tasks
-    from saplan.experiments.show import Shower
-    from saplan.experiments.summary import PAPER
-    from saplan.experiments.train import train as train_agent
+    from saplan.experiments.evaluation_report import PAPER
+    from saplan.render.narrate import narrate
+    from saplan.render.progress_bar import ProgressBar
+    from saplan.training.evaluate import evaluate as run_tasks
+    from saplan.training.train import train as train_agent
 
     print(f"Training on switches, without any task, for {options.steps / 1e6:g} M steps (the paper: 50 M) ...")
-    shower = Shower()
-    agent = train_agent("switches", options.steps, options.seed, looks=2, show=shower)
+    shower = ProgressBar()
+    agent = train_agent("switches", options.steps, options.seed, eval_points=2, show=shower)
     shower.close()
     print(f"\nTrying {options.tasks} tasks it never saw, 150 steps each ...")
     success = float(run_tasks(agent, options.tasks).success.mean())

@@ -43,7 +43,7 @@ def watch(arguments: list[str]) -> None:
         raise InputError(f"the page needs {', '.join(missing)}: pip install {' '.join(missing)}")
 
     from saplan.games import GAMES
-    from saplan.viewer.maps import start
+    from saplan.render.start import start
 
     # While the first map is being drawn, and the program for that compiled, the rest can be imported.
     game = GAMES.get(name or next(iter(GAMES)))
@@ -51,7 +51,7 @@ def watch(arguments: list[str]) -> None:
         threading.Thread(target=lambda: start(game(), options.seed)).start()
 
     from saplan.goals import parse_goal
-    from saplan.viewer.messages import Beginning
+    from saplan.viewer.protocol import Beginning
     from saplan.viewer.server import serve
     from saplan.viewer.worlds import Worlds
 
@@ -89,9 +89,9 @@ def render(arguments: list[str]) -> None:
 
     from rich.console import Console
 
-    from saplan.runs.store import open_agent
-    from saplan.viewer.film import check_format
-    from saplan.viewer.film import render as paint
+    from saplan.render.film import check_format
+    from saplan.render.film import render as paint
+    from saplan.training.store import open_agent
 
     check_format(options.out)
     agent = open_agent(run, options.method)[0]

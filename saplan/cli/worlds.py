@@ -37,7 +37,7 @@ def check(arguments: list[str]) -> None:
         if not least <= getattr(options, name) <= 100_000:
             raise InputError(f"--{name} must lie in {least}..100000, got {getattr(options, name)}")
 
-    from saplan.experiments.check import check_world, summary
+    from saplan.envs.check import check_world, summary
 
     world = load_world(place)
     print(f"{world.name}: {world.space}", flush=True)

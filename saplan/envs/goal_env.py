@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from saplan.algebra import Product
 from saplan.envs.goal_boxes import GoalBox, achieved_box, goal_box, reached
-from saplan.envs.picture import paint
-from saplan.envs.text import write
 from saplan.errors import InputError, unknown_name
 from saplan.games import Game, make_game
 from saplan.games.grid import SIDE
 from saplan.games.scene import Scene
 from saplan.goals import Goal, parse_goal
+from saplan.render.ansi import write
+from saplan.render.pixels import paint
 
 Observation = dict[str, NDArray[Any]]
 Info = dict[str, Any]
@@ -86,10 +86,10 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
         options = options or {}
         for name in options.keys() - {"goal"}:
             raise unknown_name("reset option", name, ["goal"])
-        wished = self._as_goal(options.get("goal", self.default_goal))
+        wanted = self._as_goal(options.get("goal", self.default_goal))
         key = jax.random.key(int(self.np_random.integers(2**31)))
         self._key, self.state, drawn, *seen = _begin(self.game, key)
-        self.goal: Goal = jax.tree.map(np.asarray, drawn) if wished is None else wished
+        self.goal: Goal = jax.tree.map(np.asarray, drawn) if wanted is None else wanted
         self._desired = goal_box(self.space, self.goal, self.limit)
         return self._look(*seen)
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from saplan.errors import InputError
-from saplan.games.faults import one_line
+from saplan.games.world_errors import one_line
 
 MOST = 256
 PATIENCE = 2.0

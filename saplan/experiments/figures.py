@@ -10,15 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from saplan.errors import InputError
+from saplan.experiments.evaluation_report import PAPER
 from saplan.experiments.statistics import steps_to
-from saplan.experiments.summary import PAPER
 from saplan.experiments.tables import Result, groups, mean_curve
 from saplan.games import GAMES, Game, Mining, make_game, task_set
 from saplan.games.scene import Scene
-from saplan.model.agent import Agent, edge_outlook
-from saplan.model.walk import IMPROVED
-from saplan.runs.files import make_directory, replace_file
-from saplan.runs.store import ORACLE
+from saplan.methods.executor import DEFAULT_PLANNER
+from saplan.methods.structured.agent import Agent, edge_outlook
+from saplan.storage.files import make_directory, replace_file
+from saplan.training.store import ORACLE
 
 PICTURES = "pictures"
 """Where they go, beside the results."""
@@ -135,7 +135,7 @@ def mining_support(agent: Agent, folder: Path) -> list[Path]:
         hammer = np.full((len(amounts), 1), 1.0 if delta[-1] < 0 else 0.0)
         rho = jnp.asarray(np.concatenate([amounts, hammer], axis=1), jnp.float32)
         entry = int(agent.memory.index(game.space, jnp.array(delta)))
-        learnt = np.exp(np.asarray(edge_outlook(agent, rho, IMPROVED)[0]))[:, entry].reshape(inside.shape)
+        learnt = np.exp(np.asarray(edge_outlook(agent, rho, DEFAULT_PLANNER)[0]))[:, entry].reshape(inside.shape)
         shown = np.where(inside, learnt, np.nan)
         picture = axis.pcolormesh(
             first, second, shown, vmin=0, vmax=1, cmap="viridis", shading="nearest", rasterized=True
@@ -156,17 +156,17 @@ def mining_support(agent: Agent, folder: Path) -> list[Path]:
 def _draw_plans(agent: Agent, axis: Any) -> None:
     """The paths that tasks took in the plane, from a dot to a goal's square."""
     states, goals = task_set(agent.game, PLANS, 3)
-    walker = agent.walker(states, goals, IMPROVED)
-    path, under_way = [walker.rho.copy()], ~walker.done
-    for _ in walker.moves(150, 0):
-        path.append(np.where(under_way[:, None], walker.rho, path[-1]))
-        under_way = ~walker.done
+    executor = agent.executor(states, goals, DEFAULT_PLANNER)
+    path, under_way = [executor.rho.copy()], ~executor.done
+    for _ in executor.moves(150, 0):
+        path.append(np.where(under_way[:, None], executor.rho, path[-1]))
+        under_way = ~executor.done
     for k in range(PLANS):
         points = np.stack([rho[k] for rho in path])
         line = axis.plot(points[:, 0], points[:, 1], lw=1.2)[0]
         axis.plot(*points[0, :2], "o", ms=4, color=line.get_color())
         (left, low), (right, high) = np.asarray(goals.low)[k, :2], np.asarray(goals.high)[k, :2]
-        lost = not walker.walked.success[k]
+        lost = not executor.result.success[k]
         axis.fill_between([left, right], low, high, fc="0.85" if lost else "none", ec=line.get_color(), lw=1.2)
     axis.set_title("plans carried out (grey: not reached)", fontsize=10)
 

@@ -4,28 +4,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from saplan.baselines.methods import METHODS
 from saplan.errors import InputError, unknown_name
-from saplan.experiments.cells import (
+from saplan.experiments.figures import PICTURES, draw_all
+from saplan.experiments.sweep import (
     ABLATIONS,
     CLAIMS,
     RUNS,
     VARIANTS,
-    Cell,
-    Effort,
+    EvalBudget,
     Reproduction,
+    Trial,
     compute_all,
     misfit,
     on_accelerator,
 )
-from saplan.experiments.figures import PICTURES, draw_all
 from saplan.experiments.tables import PAPER_STEPS, ablation_table, detail_table, read_results, success_table
 from saplan.games import GAMES
-from saplan.model.agent import Agent
-from saplan.model.settings import Settings
-from saplan.runs.files import replace_file
-from saplan.runs.links import refuse_links
-from saplan.runs.store import MANIFEST, ORACLE, load_agent, open_agent
+from saplan.methods.registry import METHODS
+from saplan.methods.structured.agent import Agent
+from saplan.rl.settings import Settings
+from saplan.storage.files import replace_file
+from saplan.storage.links import refuse_links
+from saplan.training.store import MANIFEST, ORACLE, load_agent, open_agent
 
 OWN = (RUNS, CLAIMS, PICTURES, "report.md", ".report.md.new")
 """What a reproduction writes besides results. No link may stand in their place."""
@@ -50,7 +50,7 @@ class Wanted:
     numbers: tuple[tuple[str, int | float], ...] = ()
     devices: int = 1
 
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[Trial]:
         """Every cell, the quickest insight first: one seed of everything before the next."""
         for kind, names, known in (
             ("game", self.games, GAMES), ("method", self.methods or (), ALL_METHODS),
@@ -63,12 +63,12 @@ class Wanted:
         if not 1 <= seeds <= 1000:
             raise InputError(f"--seeds must lie in 1..1000, got {seeds}")
         methods = {game: self._methods(game) for game in self.games}
-        found = [Cell(game, ORACLE, 0, 0) for game in self.games if ORACLE in methods[game]]
+        found = [Trial(game, ORACLE, 0, 0) for game in self.games if ORACLE in methods[game]]
         for seed in range(seeds):
             for variant in self.variants:
                 for game in self.games:
                     for method in methods[game]:
-                        cell = Cell(game, method, seed, self.steps or self._budget(game), variant, self.numbers)
+                        cell = Trial(game, method, seed, self.steps or self._budget(game), variant, self.numbers)
                         if method != ORACLE and self._makes_sense(cell):
                             found.append(cell)
         for cell in found:
@@ -88,21 +88,21 @@ class Wanted:
     def _budget(self, game: str) -> int:
         return QUICK_STEPS if self.quick else PAPER_STEPS.get(game, max(PAPER_STEPS.values()))
 
-    def _makes_sense(self, cell: Cell) -> bool:
+    def _makes_sense(self, cell: Trial) -> bool:
         """Ablations take away parts of the structured model; some make no difference to some games."""
         if cell.method != "structured" and cell.variant in set(ABLATIONS) - {"paper"}:
             return False
         return VARIANTS[cell.variant].concerns(cell.game)
 
-    def effort(self) -> Effort:
+    def eval_budget(self) -> EvalBudget:
         """How closely to look."""
         together = on_accelerator()
         if self.quick:
-            return Effort(150, 3, 50, together, self.devices)
-        return Effort(together=together, devices=self.devices)
+            return EvalBudget(150, 3, 50, together, self.devices)
+        return EvalBudget(together=together, devices=self.devices)
 
 
-Compute = Callable[[Reproduction, Sequence[Cell], Effort], list[Cell]]
+Compute = Callable[[Reproduction, Sequence[Trial], EvalBudget], list[Trial]]
 """Computes what is missing and returns what is missing still."""
 
 
@@ -110,7 +110,7 @@ def reproduce(wanted: Wanted, out: Path, compute: Compute = compute_all) -> list
     """Computes the cells that have no result yet, then writes tables and figures of all results there are."""
     refuse_links(out, OWN)
     reproduction, cells = Reproduction(out), wanted.cells()
-    missing = compute(reproduction, cells, wanted.effort())
+    missing = compute(reproduction, cells, wanted.eval_budget())
     if missing:
         names = ", ".join(cell.name for cell in missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise InputError(f"{len(missing)} of {len(cells)} cells are not done yet ({names}): run the same command again")

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from saplan.baselines.methods import METHODS, find_method
 from saplan.errors import InputError
-from saplan.experiments.cells import VARIANTS
+from saplan.experiments.evaluation_report import PAPER
 from saplan.experiments.statistics import (
     bootstrap_interval,
     difference_interval,
@@ -16,11 +15,12 @@ from saplan.experiments.statistics import (
     interquartile_mean,
     steps_to,
 )
-from saplan.experiments.summary import PAPER
-from saplan.experiments.train import differences
+from saplan.experiments.sweep import VARIANTS
 from saplan.games import GAMES
-from saplan.runs.config import config_from_json, read_json
-from saplan.runs.store import ORACLE
+from saplan.methods.registry import METHODS, find_method
+from saplan.training.config import config_from_json, read_json
+from saplan.training.store import ORACLE
+from saplan.training.train import differences
 
 Result = dict[str, Any]
 PAPER_STEPS = {"switches": 50_000_000, "exchange": 40_000_000, "mining": 50_000_000}

@@ -3,8 +3,8 @@
 from typing import Any
 
 from saplan.errors import unknown_name
-from saplan.games.base import Game, task_set
 from saplan.games.exchange import Exchange
+from saplan.games.game import Game, task_set
 from saplan.games.mining import Mining
 from saplan.games.switches import Switches
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
 
 from saplan.algebra import Natural, Product
 from saplan.errors import InputError
-from saplan.games.base import Game, Words
+from saplan.games.game import Game, Words
 from saplan.games.grid import INTERACT, MOVES, NOWHERE, Map, MapRules, Places, draw_map, move, vocabulary, words
 from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
 from saplan.games.switches import check_counts, count_by_kind, pick_deltas, pick_some, scatter_objects

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
 
 from saplan.algebra import Natural, Product, Real
 from saplan.errors import InputError
-from saplan.games.base import Game, Words
+from saplan.games.game import Game, Words
 from saplan.games.grid import INTERACT, MOVES, Map, MapRules, Places, draw_map, move, vocabulary, words
 from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
 from saplan.goals import Goal, exactly
@@ -155,8 +155,8 @@ class Mining(Game[MiningState]):
         buys = here[q * d] & (state.hammer == 0)
         drops = here[q * d + 1 :]
 
-        wished = state.minerals + jnp.where(digs, state.yields, 0.0) - jnp.where(drops, self.dumps, 0.0)
-        allowed = self.inside(wished)
+        wanted = state.minerals + jnp.where(digs, state.yields, 0.0) - jnp.where(drops, self.dumps, 0.0)
+        allowed = self.inside(wanted)
         dug = jnp.any(digs) & allowed
         # A hair inside its range, so that rounding never carries a change beyond the cell it belongs to.
         hair = 1e-5 * (self.yield_high - self.yield_low)
@@ -164,7 +164,7 @@ class Mining(Game[MiningState]):
         return MiningState(
             ground=ground,
             places=state.places,
-            minerals=jnp.where(allowed, wished, state.minerals),
+            minerals=jnp.where(allowed, wanted, state.minerals),
             hammer=(state.hammer + buys - dug).astype(jnp.int16),
             yields=jnp.where(buys, fresh, state.yields),
         )

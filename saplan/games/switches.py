@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
 
 from saplan.algebra import Cyclic, Natural, Product
 from saplan.errors import InputError
-from saplan.games.base import Game, Words
+from saplan.games.game import Game, Words
 from saplan.games.grid import INTERACT, MOVES, NOWHERE, Map, MapRules, Place, Places, draw_map, move, vocabulary, words
 from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
 from saplan.goals import Goal, exactly

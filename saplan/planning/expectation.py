@@ -13,7 +13,7 @@ import scipy.sparse
 from jaxtyping import Bool, Float, Float32, Int64
 
 from saplan.planning.graph import NO_NODE, Nodes, Raised, hashed, mixers, raised_at
-from saplan.planning.index import Index
+from saplan.planning.node_index import Index
 from saplan.planning.search import Outcome, Plan, Ways
 
 FAR = 60.0

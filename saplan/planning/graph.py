@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int32, Int64
 
-from saplan.planning.index import NO_NODE, Index
+from saplan.planning.node_index import NO_NODE, Index
 
 Nodes = Float32[np.ndarray, "n K"]
 EdgeFunction = Callable[[Nodes], tuple[Float32[np.ndarray, "n C K"], Float32[np.ndarray, "n C"]]]

@@ -35,7 +35,7 @@ class Plan:
     """The attributes along the path, start and goal included."""
     transitions: tuple[int, ...] = ()
     """The entry of 𝓑 that leads from each to the next."""
-    unsure: tuple[tuple[str, float], ...] = ()
+    uncertain_attributes: tuple[tuple[str, float], ...] = ()
     """The attributes of the start that are not known for sure, and how sure they are."""
 
 

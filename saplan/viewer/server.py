@@ -18,9 +18,9 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from saplan.errors import InputError
-from saplan.viewer import messages
-from saplan.viewer.guard import HEADERS, Guard
-from saplan.viewer.lines import MOST, Lines
+from saplan.viewer import protocol as messages
+from saplan.viewer.connections import MOST, Lines
+from saplan.viewer.security import HEADERS, Guard
 from saplan.viewer.session import Answer, Session
 from saplan.viewer.worlds import Worlds
 

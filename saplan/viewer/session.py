@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from saplan.errors import InputError
-from saplan.viewer import messages
-from saplan.viewer.maps import Start, start
+from saplan.render.start import Start, start
+from saplan.viewer import protocol as messages
 from saplan.viewer.worlds import Worlds
 
 if TYPE_CHECKING:
-    from saplan.viewer.task import Task
+    from saplan.render.task import Task
 
 Answer = dict[str, Any]
 
@@ -46,8 +46,8 @@ class Session:
         begin = start(world.game, asked.seed)
         yield messages.map_message(asked, world.game, begin)
 
-        from saplan.viewer import telling
-        from saplan.viewer.plane import plane_of
+        from saplan.render.plane import plane_of
+        from saplan.viewer import task_messages as telling
 
         yield telling.spans_message(asked.id, world.game, begin)
         agent = self.worlds.agent(asked.world, asked.method)
@@ -58,8 +58,8 @@ class Session:
             yield self._plan(asked, agent, begin)
 
     def _plan(self, asked: messages.Open, agent: Any, begin: Start) -> Answer:
-        from saplan.viewer.task import Task
-        from saplan.viewer.telling import task_message
+        from saplan.render.task import Task
+        from saplan.viewer.task_messages import task_message
 
         try:
             task = Task(agent, begin, asked.goal, asked.seed)
@@ -74,6 +74,6 @@ class Session:
         if self.task is None or asked.id != self.number:
             raise InputError("no task is open under this number: set a goal first")
 
-        from saplan.viewer.telling import step_message
+        from saplan.viewer.task_messages import step_message
 
         yield step_message(asked.id, self.task.forward())

@@ -10,7 +10,7 @@ from typing import Any
 
 from saplan.errors import unknown_name
 from saplan.games import GAMES, Game
-from saplan.runs.shipped import ORACLE, shipped_methods, shipped_steps, steps_trained
+from saplan.training.shipped import ORACLE, shipped_methods, shipped_steps, steps_trained
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Worlds:
 
     def _add_run(self, run: str) -> None:
         """A run, and where its game is one of ours as it is, all that is shipped for that."""
-        from saplan.runs.store import open_agent
+        from saplan.training.store import open_agent
 
         agent, config, about = open_agent(run)
         assert config is not None
@@ -90,7 +90,7 @@ class Worlds:
             return self._agents[name, method]
 
     def _open(self, world: World, method: str) -> Any:
-        from saplan.baselines.oracle import Oracle
-        from saplan.runs.store import open_agent
+        from saplan.methods.oracle import Oracle
+        from saplan.training.store import open_agent
 
         return Oracle(world.game) if method == ORACLE else open_agent(world.kind, method)[0]

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from saplan.algebra import Cyclic, Exogenous, Natural, Product
-from saplan.algebra.written import space_from_json, space_to_json
+from saplan.algebra.serialize import space_from_json, space_to_json
 
 SPACE = Product.of(wood=Natural(), hour=Exogenous(Cyclic(12)), hunger=Exogenous(Natural(bins=10)))
 

@@ -1,5 +1,3 @@
-"""As for the model: quick to compile."""
-
-from model.conftest import quick_compilation
+from tests.quick import quick_compilation
 
 __all__ = ["quick_compilation"]

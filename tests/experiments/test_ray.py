@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from saplan.cli import main
-from saplan.experiments.cells import Cell, Effort, Reproduction, compute_all
+from saplan.experiments.sweep import EvalBudget, Reproduction, Trial, compute_all
 from tests.reliability.tiny import SIZES
 
-CELLS = [Cell("switches", "structured", seed, 64 * 300, numbers=tuple(SIZES.items())) for seed in range(12)]
-EFFORT = Effort(tasks=20, looks=1, look_tasks=10, save_every=0.0)
+CELLS = [Trial("switches", "structured", seed, 64 * 300, numbers=tuple(SIZES.items())) for seed in range(12)]
+EFFORT = EvalBudget(tasks=20, eval_points=1, eval_tasks=10, save_every=0.0)
 KILLS = 12
 
 
@@ -55,7 +55,7 @@ class Killer(threading.Thread):
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds Ray's workers in /proc")
 def test_a_sweep_on_ray_whose_workers_are_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray", reason="Ray is an extra: pip install ray")
-    from saplan.experiments.on_ray import compute_on_ray
+    from saplan.experiments.ray_backend import compute_on_ray
 
     root = Path(__file__).parent.parent.parent
     monkeypatch.setenv("PYTHONPATH", str(root))

@@ -11,30 +11,30 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from model.probe import Corridor
 
-from saplan.baselines.ablated import Ablated
 from saplan.cli import main
 from saplan.errors import InputError
-from saplan.experiments import cells as cells_module
-from saplan.experiments.cells import ABLATIONS, VARIANTS, Cell, Effort, Reproduction, compute_all
+from saplan.experiments import sweep as cells_module
 from saplan.experiments.reproduce import Wanted, report
 from saplan.experiments.statistics import to_text
+from saplan.experiments.sweep import ABLATIONS, VARIANTS, EvalBudget, Reproduction, Trial, compute_all
 from saplan.experiments.tables import ablation_table, read_results, success_table
 from saplan.games import GAMES
-from saplan.runs.config import config_from_json
-from saplan.runs.files import Lock, make_directory
+from saplan.methods.ablations import Ablated
+from saplan.storage.files import Lock, make_directory
+from saplan.training.config import config_from_json
+from tests.methods.probe import Corridor
 from tests.reliability.tiny import SIZES
 
 NUMBERS = tuple(SIZES.items())
-CELLS = [Cell("switches", "structured", seed, 64 * 8, numbers=NUMBERS) for seed in (0, 1)]
-EFFORT = Effort(tasks=5, looks=2, look_tasks=5)
+CELLS = [Trial("switches", "structured", seed, 64 * 8, numbers=NUMBERS) for seed in (0, 1)]
+EFFORT = EvalBudget(tasks=5, eval_points=2, eval_tasks=5)
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     sweep = Reproduction(tmp_path_factory.mktemp("sweep"))
-    assert not compute_all(sweep, [*CELLS, Cell("switches", "oracle", 0, 0)], EFFORT)
+    assert not compute_all(sweep, [*CELLS, Trial("switches", "oracle", 0, 0)], EFFORT)
     return sweep
 
 
@@ -91,7 +91,7 @@ def test_seeds_in_one_program_are_one_job(tmp_path: Path) -> None:
     sweep = Reproduction(tmp_path)
     assert [len(job) for job in sweep.jobs(CELLS, together=True)] == [2]
     assert [len(job) for job in sweep.jobs(CELLS, together=False)] == [1, 1]
-    assert not compute_all(sweep, CELLS, Effort(tasks=5, looks=2, look_tasks=5, together=True))
+    assert not compute_all(sweep, CELLS, EvalBudget(tasks=5, eval_points=2, eval_tasks=5, together=True))
     assert all(sweep.finished(cell) for cell in CELLS)
 
 
@@ -164,13 +164,13 @@ def test_other_files_are_no_results(tmp_path: Path) -> None:
 @pytest.mark.parametrize("variant", ABLATIONS)
 def test_every_variant_departs_from_the_default(variant: str) -> None:
     game = (VARIANTS[variant].games or ("switches",))[0]
-    plain, other = (Cell(game, "structured", 0, 10**6, name).config() for name in ("default", variant))
+    plain, other = (Trial(game, "structured", 0, 10**6, name).config() for name in ("default", variant))
     assert plain != other
     assert config_from_json(json.loads(json.dumps(other.to_json())), Path("here")) == other
 
 
 def test_a_poorer_algebra() -> None:
-    raw, straight = (Cell("switches", "structured", 0, 10**6, v).config().game for v in ("raw", "integers"))
+    raw, straight = (Trial("switches", "structured", 0, 10**6, v).config().game for v in ("raw", "integers"))
     assert isinstance(raw, Ablated)
     rho, turned = jnp.array([[1, 0, 2, 0, 3, 0, 2.0]]), jnp.array([[1, 0, 2, 0, 3, 0, 0.0]])
     assert np.array_equal(raw.space.encode(rho), rho), "numbers as they are"
@@ -266,8 +266,8 @@ def test_mistakes(arguments: list[str], words: str, tmp_path: Path, capsys: pyte
 
 SHARED_OUT = """
 import numpy as np
-from saplan.experiments.loop import Loop
-from saplan.runs.arrays import to_arrays
+from saplan.training.loop import Loop
+from saplan.storage.arrays import to_arrays
 from tests.reliability.tiny import tiny_config
 for seeds in ([0], [0, 1]):
     each = []

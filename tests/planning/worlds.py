@@ -103,9 +103,9 @@ class Lattice:
     def task(self) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
         """A start and a goal, some of whose coordinates are free."""
         start = tuple(int(self.random.integers(limit)) for limit in self.shape)
-        wish = np.array([self.random.integers(limit) for limit in self.shape], np.float32)
-        free = self.random.uniform(size=len(wish)) < 0.3
-        return start, np.where(free, -np.inf, wish), np.where(free, np.inf, wish)
+        subgoal = np.array([self.random.integers(limit) for limit in self.shape], np.float32)
+        free = self.random.uniform(size=len(subgoal)) < 0.3
+        return start, np.where(free, -np.inf, subgoal), np.where(free, np.inf, subgoal)
 
     def cheapest(self, start: tuple[int, ...], low: np.ndarray, high: np.ndarray) -> float:
         """What the best path costs, by brute force."""

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from saplan.runs.provenance import code, provenance
+from saplan.training.provenance import code, provenance
 
 FULL = os.environ.get("RELIABILITY") == "full"
 FIGURES = Path(__file__).parent.parent.parent / "results" / "reliability.json"

@@ -3,10 +3,10 @@
 from functools import cache
 from typing import Any
 
-from saplan.baselines.methods import METHODS
 from saplan.games import Exchange, Mining
 from saplan.games.grid import MapRules
-from saplan.runs.config import RunConfig
+from saplan.methods.registry import METHODS
+from saplan.training.config import RunConfig
 from tests.reliability.own import lamps, tower
 from tests.reliability.tiny import GAME, tiny_config
 

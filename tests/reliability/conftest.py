@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from model.conftest import quick_compilation
 
+from tests.quick import quick_compilation
 from tests.reliability.cases import USUAL, config_of
 from tests.reliability.tiny import train_tiny
 

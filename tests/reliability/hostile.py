@@ -23,17 +23,17 @@ from typing import Any
 import numpy as np
 
 from saplan.cli import main
-from saplan.experiments.fit import fit_labels
-from saplan.experiments.label import draw_labels
-from saplan.experiments.loop import Loop
 from saplan.games import make_game
-from saplan.games.sight import Sight
-from saplan.model.regressor import RegressorSettings
-from saplan.runs.arrays import to_bytes
-from saplan.runs.attributes import game_labels, write_fitted, write_labels
-from saplan.runs.checkpoint import ARRAYS, MANIFEST
-from saplan.runs.directory import begin_run
-from saplan.runs.store import save_agent, sealed
+from saplan.perception.fit import fit_labels
+from saplan.perception.formats import game_labels, write_fitted, write_labels
+from saplan.perception.labels import draw_labels
+from saplan.perception.observation import Sight
+from saplan.perception.regressor import RegressorSettings
+from saplan.storage.arrays import to_bytes
+from saplan.training.checkpoint import ARRAYS, MANIFEST
+from saplan.training.loop import Loop
+from saplan.training.run_directory import begin_run
+from saplan.training.store import save_agent, sealed
 from tests.reliability.tiny import GAME, tiny_config
 
 Words = list[str]
@@ -495,8 +495,8 @@ def large(base: str) -> Iterator[Case]:
         if not set(changes) <= {"lanes", "attempt_steps", "outcomes", "positives"}:
             yield Case("agents that ask for too much", name, base, agent_says(**changes), EVALUATE)
     yield Case("runs that ask for too much", "no update at all", base, settings_say(steps=63), RESUME)
-    yield Case("runs that ask for too much", "looks", base, settings_say(looks=2**39), RESUME)
-    yield Case("runs that ask for too much", "look_tasks", base, settings_say(look_tasks=2**39), RESUME)
+    yield Case("runs that ask for too much", "eval_points", base, settings_say(eval_points=2**39), RESUME)
+    yield Case("runs that ask for too much", "eval_tasks", base, settings_say(eval_tasks=2**39), RESUME)
     for count in (41, 999, 10**9 - 1):
         yield Case("runs that ask for too much", f"update {count} of 40", base, updates_say(count), RESUME)
 
@@ -602,7 +602,7 @@ def config_cases(folder: Path, base: str, each: int) -> Iterator[Case]:
     yield from spoilt_data(f"configurations of {base}", base, RESUME, read, write_both_configs, OPTIONAL, config, each)
 
 
-OPTIONAL = ("looks", "look_tasks")
+OPTIONAL = ("eval_points", "eval_tasks")
 """A file of an older version has none of these."""
 
 
@@ -616,7 +616,7 @@ def manifest_cases(folder: Path, base: str, each: int) -> Iterator[Case]:
 def agent_cases(folder: Path, base: str, each: int) -> Iterator[Case]:
     manifest = json.loads((folder / base / "manifest.json").read_text())
     read: Callable[[Path], Any] = lambda run: json.loads((run / "manifest.json").read_text())  # noqa: E731
-    free = ("about", "config.looks", "config.look_tasks", "manifest_sha256")
+    free = ("about", "config.looks", "config.eval_tasks", "manifest_sha256")
     group, words = f"manifests of agents of {base}", PLAN if base == "structured-switches" else EVALUATE
     yield from spoilt_data(group, base, words, read, write_agent_manifest, free, manifest, each)
     for about in ([], "x", 5, {"steps_trained": True}, {"steps_trained": HUGE}, {"hardware": []}, {"command": 5}):
@@ -644,8 +644,9 @@ def about_cases(folder: Path, base: str, words: Words, free: tuple[str, ...]) ->
 
 
 OWN_NAMES = [
-    "config.json", "metrics.jsonl", "manifest.json", "agent.safetensors", "attributes.safetensors", "lock", "looks",
-    "looks/64", "looks/64/agent.safetensors", "checkpoints", "checkpoints/NEWEST", "checkpoints/NEWEST/manifest.json",
+    "config.json", "metrics.jsonl", "manifest.json", "agent.safetensors", "attributes.safetensors", "lock",
+    "evaluations", "evaluations/64", "evaluations/64/agent.safetensors", "checkpoints", "checkpoints/NEWEST",
+    "checkpoints/NEWEST/manifest.json",
     "checkpoints/NEWEST/learner.safetensors", "checkpoints/.new", ".metrics.jsonl.new", ".agent.safetensors.new",
 ]  # fmt: skip
 

@@ -11,8 +11,8 @@ from gymnasium import spaces
 
 from saplan.algebra import Cyclic, Natural, Product
 from saplan.envs.episodes import Host
-from saplan.envs.functional import JaxWorld, jax_world
-from saplan.envs.host import HostWorld, gym_world
+from saplan.envs.gymnasium_env import HostWorld, gym_world
+from saplan.envs.jax_env import JaxWorld, jax_world
 from saplan.envs.pool import Pool
 
 FLOORS = 4

@@ -14,12 +14,12 @@ import pytest
 
 from saplan.cli import main
 from saplan.errors import InputError
-from saplan.experiments.loop import Loop
-from saplan.runs import checkpoint
-from saplan.runs.checkpoint import ARRAYS, KEPT, MANIFEST
-from saplan.runs.directory import begin_run, reopen_run
-from saplan.runs.files import read_bytes
-from saplan.runs.store import load_agent, sealed
+from saplan.storage.files import read_bytes
+from saplan.training import checkpoint
+from saplan.training.checkpoint import ARRAYS, KEPT, MANIFEST
+from saplan.training.loop import Loop
+from saplan.training.run_directory import begin_run, reopen_run
+from saplan.training.store import load_agent, sealed
 from tests.reliability import record, times
 from tests.reliability.tiny import UPDATES, tiny_config
 

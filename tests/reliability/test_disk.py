@@ -11,10 +11,10 @@ import pytest
 
 from saplan.cli import main
 from saplan.errors import InputError
-from saplan.experiments.loop import Loop
-from saplan.experiments.train import resume
-from saplan.runs.directory import reopen_run
-from saplan.runs.metrics import MetricsFile
+from saplan.training.loop import Loop
+from saplan.training.metrics import MetricsFile
+from saplan.training.run_directory import reopen_run
+from saplan.training.train import resume
 from tests.reliability import record, times
 from tests.reliability.cases import CASES, USUAL, config_of
 from tests.reliability.tiny import OPERATIONS, STEPS, UPDATES, train_tiny

@@ -19,14 +19,14 @@ import pytest
 import saplan
 from saplan.envs.episodes import Host
 from saplan.errors import InputError
-from saplan.experiments import loop as loop_module
-from saplan.experiments.loop import Loop
-from saplan.experiments.train import train_runs
-from saplan.model.guard import NONE, name_fault
-from saplan.model.training import train_chunk
-from saplan.model.walk import IMPROVED
+from saplan.methods.base import train_chunk
+from saplan.methods.executor import DEFAULT_PLANNER
 from saplan.planning import Outcome
-from saplan.runs.directory import reopen_run
+from saplan.rl.finite import NONE, name_fault
+from saplan.training import loop as loop_module
+from saplan.training.loop import Loop
+from saplan.training.run_directory import reopen_run
+from saplan.training.train import train_runs
 from tests.reliability import own, record, times
 from tests.reliability.cases import CASES, OWN, USUAL, config_of, world_of
 from tests.reliability.test_goals import SLACK
@@ -91,8 +91,10 @@ def test_a_world_of_ones_own_has_to_be_given(case: str, whole: Whole, tmp_path: 
 def test_looks_leave_training_as_it_is(whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tasks of a look push the lanes' environments out. Each goes on where it was."""
     case, config = "tower", config_of("tower")
-    hasty = replace(IMPROVED, max_nodes=16, max_seconds=0.01)  # nothing is learnt yet that would be worth a search
-    monkeypatch.setattr(loop_module, "usual_planning", lambda settings: hasty)
+    hasty = replace(
+        DEFAULT_PLANNER, max_nodes=16, max_seconds=0.01
+    )  # nothing is learnt yet that would be worth a search
+    monkeypatch.setattr(loop_module, "planner_settings_for", lambda settings: hasty)
     saplan.train(config.game, config.steps, 0, config.settings, tmp_path / "run", 3, 200, chunk=2, save_every=0)
     agent = saplan.load(tmp_path / "run", config.game)
     found = {tuple(delta) for delta in np.asarray(agent.memory.delta)[: int(agent.memory.size)].tolist()}
@@ -161,7 +163,7 @@ HARD = {
 @pytest.mark.parametrize("case", [case for case in CASES if "curriculum" not in case])
 def test_a_hard_goal_is_answered_within_the_bounds(case: str, whole: Whole) -> None:
     agent: Any = saplan.load(whole(case), world_of(case))
-    state, bounds = agent.game.reset(jax.random.key(0)), replace(IMPROVED, max_nodes=500, max_seconds=1.0)
+    state, bounds = agent.game.reset(jax.random.key(0)), replace(DEFAULT_PLANNER, max_nodes=500, max_seconds=1.0)
     goal = HARD[case.partition("-")[0]]
     agent.plan(state, goal, bounds)  # compiles
     began = time.monotonic()

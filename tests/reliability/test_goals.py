@@ -10,13 +10,13 @@ import pytest
 
 from saplan.cli import main
 from saplan.games import GAMES
-from saplan.model.walk import IMPROVED
+from saplan.methods.executor import DEFAULT_PLANNER
 from saplan.planning import Outcome
-from saplan.runs.store import load
+from saplan.training.store import load
 from tests.reliability import record, times
 
 NODES, SECONDS = 3000, 1.0
-PLANNING = replace(IMPROVED, max_nodes=NODES, max_seconds=SECONDS)
+PLANNING = replace(DEFAULT_PLANNER, max_nodes=NODES, max_seconds=SECONDS)
 SLACK = 20.0
 """Seconds that an answer may come late, since machines can be busy. The figure that counts is the one written down."""
 

@@ -16,10 +16,10 @@ import pytest
 
 from saplan.cli import main
 from saplan.errors import InputError, StoppedError
-from saplan.experiments.loop import Loop
-from saplan.experiments.train import resume, resume_seeds, train_seeds
-from saplan.runs.arrays import to_arrays
-from saplan.runs.store import load_agent
+from saplan.storage.arrays import to_arrays
+from saplan.training.loop import Loop
+from saplan.training.store import load_agent
+from saplan.training.train import resume, resume_seeds, train_seeds
 from tests.reliability import FULL, record, times
 from tests.reliability.cases import CASES, USUAL
 from tests.reliability.tiny import KILLED_UPDATES, STEPS, tiny_config, train_tiny

@@ -10,9 +10,9 @@ import pytest
 from saplan.cli import main
 from saplan.errors import InputError
 from saplan.experiments.reproduce import OWN as REPRODUCED
-from saplan.runs.directory import OWN, begin_run, reopen_run
-from saplan.runs.files import replace_file
-from saplan.runs.metrics import MetricsFile
+from saplan.storage.files import replace_file
+from saplan.training.metrics import MetricsFile
+from saplan.training.run_directory import OWN, begin_run, reopen_run
 from tests.reliability.hostile import fingerprint
 from tests.reliability.tiny import tiny_config
 

@@ -5,9 +5,9 @@ import multiprocessing
 import numpy as np
 import pytest
 
-from saplan.experiments.evaluate import evaluate
 from saplan.games import GAMES
-from saplan.runs.store import load
+from saplan.training.evaluate import evaluate
+from saplan.training.store import load
 from tests.reliability import times
 
 BUSY = 4

@@ -72,7 +72,7 @@ command_lines = st.one_of(
         lambda words: [*words, "--goal", "red=1"] if words[0] == "plan" else list(words)
     ),
     whole(["train", "switches"], "--seed"),
-    whole(["train", "exchange"], "--looks"),
+    whole(["train", "exchange"], "--eval-points"),
     whole(["play", "switches"], "--seed"),
     whole(["evaluate", "switches"], "--tasks"),
     whole(["evaluate", "switches"], "--budget"),

@@ -14,11 +14,11 @@ from jaxtyping import Array, Float
 
 from saplan.cli import main
 from saplan.errors import NotFiniteError
-from saplan.experiments.loop import Loop
 from saplan.games import Switches
 from saplan.games.grid import MapRules
-from saplan.model import training
-from saplan.runs.directory import reopen_run
+from saplan.methods import base as training
+from saplan.training.loop import Loop
+from saplan.training.run_directory import reopen_run
 from tests.reliability import record, times
 from tests.reliability.tiny import STEPS, UPDATES, tiny_config, train_tiny
 

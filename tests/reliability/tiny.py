@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from saplan.experiments.train import resume, run_config, train
 from saplan.games import Switches, make_game
 from saplan.games.grid import MapRules
-from saplan.model.settings import Settings
-from saplan.runs.checkpoint import Checkpoints
-from saplan.runs.config import RunConfig
+from saplan.rl.settings import Settings
+from saplan.training.checkpoint import Checkpoints
+from saplan.training.config import RunConfig
+from saplan.training.train import resume, run_config, train
 
 SIZES = {"lanes": 16, "rollout": 4, "hidden": 8, "minibatches": 2, "epochs": 1, "edge_hidden": 8, "edge_batch": 16,
          "edge_steps": 1, "positives": 16, "outcomes": 16, "capacity": 8, "cells": 256}  # fmt: skip
@@ -33,12 +33,12 @@ OPERATIONS = ("write", "fsync", "rename", "replace", "mkdir")
 
 def tiny_config(method: str = "structured", seed: int = 0, game: Any = GAME, **more: Any) -> RunConfig:
     """The configuration of a tiny run."""
-    from saplan.baselines.methods import find_method
+    from saplan.methods.registry import find_method
 
     game = make_game(game) if isinstance(game, str) else game
     settings = find_method(method).settings_for(game, False)
     sizes = SIZES | (TABLE if method == "unstructured" else {}) | more
-    return run_config(game, STEPS, seed, replace(settings, **sizes), method, looks=0)
+    return run_config(game, STEPS, seed, replace(settings, **sizes), method, eval_points=0)
 
 
 def train_tiny(run: Path | None, config: RunConfig | None = None, chunk: int = 2, **more: Any) -> Any:
@@ -46,7 +46,7 @@ def train_tiny(run: Path | None, config: RunConfig | None = None, chunk: int = 2
     config = config or tiny_config()
     settings: Settings = config.settings
     return train(
-        config.game, config.steps, config.seed, settings, run, looks=0, method=config.method, chunk=chunk,
+        config.game, config.steps, config.seed, settings, run, eval_points=0, method=config.method, chunk=chunk,
         **({"save_every": 0} | more),
     )  # fmt: skip
 

@@ -14,8 +14,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from saplan.viewer.guard import Guard
-from saplan.viewer.messages import Beginning
+from saplan.viewer.protocol import Beginning
+from saplan.viewer.security import Guard
 from saplan.viewer.server import CLIENTS, LARGEST_MESSAGE, LISTED, Viewer, listen
 from saplan.viewer.server import server as make_server
 from saplan.viewer.worlds import Worlds

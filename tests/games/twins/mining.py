@@ -40,11 +40,11 @@ class MiningTwin:
         return f"dig {mineral}"
 
     def _change(self, mineral: int, amount: float) -> bool:
-        wished = list(self.minerals)
-        wished[mineral] += amount
-        if not self.allowed(wished):
+        wanted = list(self.minerals)
+        wanted[mineral] += amount
+        if not self.allowed(wanted):
             return False
-        self.minerals = wished
+        self.minerals = wanted
         return True
 
     @staticmethod

@@ -1,1 +1,0 @@
-"""The opponents: a planner without algebra, reinforcement learning with a curriculum, and an oracle."""

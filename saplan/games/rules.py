@@ -1,0 +1,91 @@
+"""The rules of a game: as a card that people read, as data, and checked when they come from a file."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+
+from saplan.errors import InputError, unknown_name
+from saplan.games.game import Game
+from saplan.storage.json_data import is_number, is_whole
+
+LARGEST = 1000
+"""Of whole numbers: maps and objects are counted in tens."""
+LARGEST_AMOUNT = 1e6
+
+
+def check_rules(usual: Any, rules: Any) -> None:
+    """`InputError` unless these rules are of the same kinds as the `usual` ones, by their names."""
+    if not isinstance(rules, dict):
+        raise InputError("the rules must be an object")
+    known = {field.name: getattr(usual, field.name) for field in dataclasses.fields(usual)}
+    for name, value in rules.items():
+        if name not in known:
+            raise unknown_name("rule", name, known)
+        if dataclasses.is_dataclass(known[name]):
+            check_rules(known[name], value)
+        elif not _alike(known[name], value):
+            raise InputError(f"the rule {name} must be {_kind(known[name])}")
+
+
+def _alike(usual: Any, value: Any) -> bool:
+    if isinstance(usual, tuple):
+        return isinstance(value, list | tuple) and len(value) <= LARGEST and all(_alike(usual[0], one) for one in value)
+    if isinstance(usual, bool | str):
+        return type(value) is type(usual)
+    if isinstance(usual, float):
+        return is_number(value, -LARGEST_AMOUNT, LARGEST_AMOUNT)
+    return is_whole(value, 0, LARGEST)
+
+
+def _kind(usual: Any) -> str:
+    if isinstance(usual, tuple):
+        return f"a list, each {_kind(usual[0])}"
+    if isinstance(usual, bool | str):
+        return "true or false" if isinstance(usual, bool) else "a text"
+    return "a number" if isinstance(usual, float) else f"a whole number in 0..{LARGEST}"
+
+
+def rule_card(game: Game[Any], heading: Callable[[str], str] = str) -> str:
+    """The card as text: the rules in words, then attributes, actions and admissible transitions."""
+    space = game.space
+    attributes = [f"{name} ∈ {block.symbol}" for name, block in zip(space.names, space.blocks, strict=True)]
+    transitions = game.admissible()
+    widest = max(len(name) for name, _ in transitions)
+    lines = [f"{name:<{widest}}  {space.format_delta(jnp.array(delta))}" for name, delta in transitions]
+    sections = [
+        heading(game.name.upper()),
+        _rules(game),
+        heading("Attributes") + "\n  " + "  ".join(attributes),
+        heading("Actions") + "\n  " + "  ".join(_quoted(action) for action in game.actions),
+        heading("Admissible transitions δρ") + "".join(f"\n  {line}" for line in lines),
+    ]
+    return "\n\n".join(sections)
+
+
+def rule_data(game: Game[Any]) -> dict[str, Any]:
+    """The card as data, for `--json`."""
+    space = game.space
+    return {
+        "name": game.name,
+        "rules": _rules(game),
+        "attributes": [{"name": n, "algebra": b.symbol} for n, b in zip(space.names, space.blocks, strict=True)],
+        "actions": list(game.actions),
+        "transitions": [{"name": name, "delta": _changes(game, delta)} for name, delta in game.admissible()],
+    }
+
+
+def _rules(game: Game[Any]) -> str:
+    """A game's docstring is its rule card."""
+    return inspect.getdoc(type(game)) or ""
+
+
+def _changes(game: Game[Any], delta: tuple[float, ...]) -> dict[str, float]:
+    parts = zip(game.space.names, game.space.blocks, delta, strict=True)
+    return {name: x for name, block, x in parts if x != block.identity}
+
+
+def _quoted(action: str) -> str:
+    return f"'{action}'" if " " in action else action

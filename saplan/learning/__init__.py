@@ -1,1 +1,0 @@
-"""Plain reinforcement-learning machinery that knows nothing of attributes."""

@@ -1,0 +1,1 @@
+"""The methods: ours, its opponents, and what they share."""

@@ -1,0 +1,65 @@
+"""The same game with a poorer algebra, to see what each part of it is worth."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from saplan.algebra import Block, Cyclic, Integer, Product
+from saplan.algebra.base import Features, Values, features
+from saplan.errors import unknown_name
+from saplan.games import Game
+from saplan.games.wrapper import GameWrapper
+
+FULL = "full"
+
+
+@functools.cache
+def _raw_kind(kind: type[Block]) -> type[Block]:
+    class Raw(kind):  # type: ignore[misc,valid-type]
+        """A block whose elements and changes are shown to networks as the numbers that they are."""
+
+        width = delta_width = 1
+
+        def encode(self, a: Values) -> Features:
+            return features(a)
+
+        def encode_delta(self, d: Values) -> Features:
+            return features(d)
+
+    return Raw
+
+
+def raw(block: Block) -> Block:
+    """The block with plain numbers for features."""
+    return _raw_kind(type(block))(**{field.name: getattr(block, field.name) for field in fields(block)})  # type: ignore[arg-type]
+
+
+def straight(block: Block) -> Block:
+    """ℤ in place of ℤ/q: the step from the last position to the first is a change of its own."""
+    return Integer() if isinstance(block, Cyclic) else block
+
+
+ALGEBRAS: dict[str, Callable[[Block], Block]] = {"raw": raw, "integers": straight}
+"""What becomes of every block."""
+
+
+@dataclass(frozen=True)
+class Ablated(GameWrapper):
+    """A game whose blocks are poorer; its ρ are the same numbers."""
+
+    algebra: str
+
+    @functools.cached_property
+    def space(self) -> Product:
+        poorer = ALGEBRAS[self.algebra]
+        return Product(self.game.space.names, tuple(poorer(block) for block in self.game.space.blocks))
+
+
+def ablated(game: Game[Any], algebra: str) -> Game[Any]:
+    """The game with this algebra; the game itself for the full one."""
+    if algebra == FULL:
+        return game
+    if algebra not in ALGEBRAS:
+        raise unknown_name("algebra", algebra, [FULL, *ALGEBRAS])
+    return Ablated(game, algebra)

@@ -1,0 +1,46 @@
+"""The exploration reward R_exp: what makes finding a transition worth while."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from saplan.algebra import Product, Rho
+from saplan.methods.structured.edge_detector import EdgeDetector
+from saplan.methods.structured.memory import Memory, joint_counts, marginals
+from saplan.rl.rollout import Trajectory
+from saplan.rl.settings import Settings
+
+
+def joint_rarity(memory: Memory, space: Product, rho: Rho) -> Float[Array, "..."]:
+    """How rarely exploration saw this combination of attribute values."""
+    share = (joint_counts(memory.explored_cells, space, rho) + 1) / (jnp.sum(memory.explored_cells) + 1)
+    return share**-0.5
+
+
+def rarity(memory: Memory, space: Product, rho: Rho, before: Rho) -> Float[Array, "..."]:
+    """h: how rarely exploration saw the values that have changed, the least rare of them deciding.
+
+    The paper's h takes the minimum over all coordinates, of which the unchanged contribute zero: as printed it is zero
+    for every transition of its games. The minimum over *changed* coordinates is meant. Shares, not raw counts, keep it
+    from fading as training goes on.
+    """
+    counts = marginals(memory.explored, space, rho)
+    share = (counts + 1) / (jnp.sum(memory.explored[0]) + 1)
+    return jnp.min(jnp.where((rho != before) & ~space.exogenous, share**-0.5, jnp.inf), axis=-1)
+
+
+def exploration_reward(
+    memory: Memory, detector: EdgeDetector, space: Product, steps: Trajectory, settings: Settings
+) -> Float[Array, "..."]:
+    """R_exp = -α_1 log ED(ρ, δρ) + α_2 h for every step that changed ρ, zero for the others."""
+    reward = jnp.zeros(steps.changed.shape)
+    if settings.alpha_surprise:
+        surprise = -jax.nn.log_sigmoid(detector(space, steps.rho, steps.delta).feasible)
+        reward = reward + settings.alpha_surprise * surprise
+    if settings.alpha_rare:
+        if settings.joint:
+            rare = joint_rarity(memory, space, steps.after)
+        else:
+            rare = rarity(memory, space, steps.after, steps.rho)
+        reward = reward + settings.alpha_rare * jnp.where(steps.changed, rare, 0.0)
+    return jnp.where(steps.changed, reward, 0.0)

@@ -1,0 +1,193 @@
+"""Memory: 𝓑, every distinct change of ρ ever seen, and the marginal counts of visited attribute values."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Int32, UInt8
+
+from saplan.algebra import Delta, Product, Rho
+
+NEW_PER_UPDATE = 8
+"""Distinct new changes that one update can take in; what is left over is met again soon."""
+
+
+class Memory(eqx.Module):
+    """𝓑 in fixed-capacity arrays, `size` of them in use, and counts per coordinate and bin."""
+
+    key: Float[Array, "C K"]
+    """The canonical form of every transition: what decides whether two changes are the same."""
+    delta: Float[Array, "C K"]
+    """The change to expect: exact for discrete attributes, on ℝ the mean of those that fell into the entry."""
+    offset: Float[Array, "C K"]
+    """Mean of the changes that fell into an entry, minus its key: small, so that nothing is lost to rounding."""
+    squares: Float[Array, "C K"]
+    """Sum of squared deviations from that mean."""
+    seen: Int32[Array, "C"]
+    """How often each transition was made, by whichever policy."""
+    tried: Int32[Array, "C"]
+    succeeded: Int32[Array, "C"]
+    """How often execution attempted it, and how often with success."""
+    size: Int32[Array, ""]
+    overflow: Int32[Array, ""]
+    """Changes that found no room."""
+    explored: Int32[Array, "K bins"]
+    executed: Int32[Array, "K bins"]
+    """p_expl and p_exec: visits to every bin of every coordinate by the two policies."""
+    explored_cells: Int32[Array, "cells"]
+    executed_cells: Int32[Array, "cells"]
+    """The same for joint cells, the bins of all coordinates together, hashed into tables of fixed size. Two places
+    that share a cell look a little less new; an agent in use has empty tables and a `Visited` in their place."""
+
+    @property
+    def spread(self) -> Delta:
+        """The standard deviation of what fell into each entry; zero for discrete attributes."""
+        return jnp.sqrt(self.squares / jnp.maximum(self.seen, 1)[:, None])
+
+    @property
+    def used(self) -> Bool[Array, "C"]:
+        return jnp.arange(self.key.shape[0]) < self.size
+
+    def trusted(self, rare: float) -> Bool[Array, "C"]:
+        """Those in use that make up at least this share of all changes seen."""
+        return self.used & (self.seen >= rare * jnp.sum(self.seen))
+
+    def index(self, space: Product, delta: Delta) -> Int[Array, "..."]:
+        """The entry of every change, -1 where there is none."""
+        same = jnp.all(space.snap(delta)[..., None, :] == self.key, axis=-1) & self.used
+        return jnp.where(jnp.any(same, axis=-1), jnp.argmax(same, axis=-1), -1)
+
+
+def empty_memory(space: Product, capacity: int, cells: int) -> Memory:
+    """Nothing seen yet."""
+    rows, counts = jnp.zeros((capacity, space.size)), jnp.zeros(capacity, jnp.int32)
+    bins, table = jnp.zeros((space.size, max(space.bins)), jnp.int32), jnp.zeros(cells, jnp.int32)
+    zero = jnp.zeros((), jnp.int32)
+    return Memory(rows, rows, rows, rows, counts, counts, counts, zero, zero, bins, bins, table, table)
+
+
+def remember(memory: Memory, space: Product, delta: Delta, happened: Bool[Array, "n"]) -> Memory:
+    """Takes in a batch of changes: new ones get an entry, all are added to the means."""
+    keys = space.snap(delta)
+    happened = happened & jnp.any(keys != space.identity, axis=-1)  # a jitter below the grain is not a change
+
+    def admit(memory: Memory, _: None) -> tuple[Memory, None]:
+        stranger = happened & (memory.index(space, delta) < 0)
+        first = jnp.argmax(stranger)
+        grows = stranger[first] & (memory.size < memory.key.shape[0])
+        slot = jnp.where(grows, memory.size, memory.key.shape[0])
+        return eqx.tree_at(
+            lambda m: (m.key, m.size), memory, (memory.key.at[slot].set(keys[first], mode="drop"), memory.size + grows)
+        ), None
+
+    memory, _ = jax.lax.scan(admit, memory, None, length=NEW_PER_UPDATE)
+    entry = memory.index(space, delta)
+    member = (entry[:, None] == jnp.arange(memory.key.shape[0])) & happened[:, None]
+    full = memory.size >= memory.key.shape[0]
+    lost = jnp.where(full, jnp.sum(happened & (entry < 0)), 0)
+    offset, squares, seen = _merge(memory, entry, member, delta)
+    return eqx.tree_at(
+        lambda m: (m.delta, m.offset, m.squares, m.seen, m.overflow),
+        memory,
+        (
+            space.typical(memory.key, memory.key + offset),
+            offset,
+            squares,
+            seen,
+            memory.overflow + lost.astype(jnp.int32),
+        ),
+    )
+
+
+def _merge(
+    memory: Memory, entry: Int[Array, "n"], member: Bool[Array, "n C"], delta: Delta
+) -> tuple[Float[Array, "C K"], Float[Array, "C K"], Int32[Array, "C"]]:
+    """Means, squared deviations and counts with a batch added, by the update of Chan, Golub and LeVeque (1979).
+
+    Sums of raw squares would cancel: in float32 a constant change of 50 would seem to vary.
+    """
+
+    def mean_of(values: Float[Array, "n K"]) -> Float[Array, "C K"]:
+        weight = member.astype(jnp.float32)
+        total = jnp.matmul(weight.T, values, precision=jax.lax.Precision.HIGHEST)
+        return total / jnp.maximum(jnp.sum(weight, axis=0), 1.0)[:, None]
+
+    known = jnp.maximum(entry, 0)
+    offsets = delta - memory.key[known]
+    offset = mean_of(offsets)
+    variance = mean_of((offsets - offset[known]) ** 2)
+    count = jnp.sum(member, axis=0, dtype=jnp.int32)
+    seen = memory.seen + count
+    before, new, share = memory.seen[:, None], count[:, None], (count / jnp.maximum(seen, 1))[:, None]
+    step = offset - memory.offset
+    squares = memory.squares + new * variance + before * share * step**2
+    return memory.offset + share * step, squares, seen
+
+
+def count_visits(
+    memory: Memory, space: Product, rho: Rho, exploring: Bool[Array, "n"], executing: Bool[Array, "n"]
+) -> Memory:
+    """Adds the visits of a batch of ρ by either policy."""
+    member = space.bin(rho)[:, :, None] == jnp.arange(memory.explored.shape[1])
+    place = cell(space, rho, memory.explored_cells.shape[0])
+
+    def add(bins: Array, cells: Array, who: Bool[Array, "n"]) -> tuple[Array, Array]:
+        more = jnp.sum(member & who[:, None, None], axis=0, dtype=jnp.int32)
+        return bins + more, cells.at[place].add(who.astype(jnp.int32))
+
+    explored, explored_cells = add(memory.explored, memory.explored_cells, exploring)
+    executed, executed_cells = add(memory.executed, memory.executed_cells, executing)
+    return eqx.tree_at(
+        lambda m: (m.explored, m.explored_cells, m.executed, m.executed_cells),
+        memory,
+        (explored, explored_cells, executed, executed_cells),
+    )
+
+
+def count_attempts(
+    memory: Memory, space: Product, subgoal: Delta, tried: Bool[Array, "n"], success: Bool[Array, "n"]
+) -> Memory:
+    """Adds a batch of execution attempts to the tallies of their transitions."""
+    member = (memory.index(space, subgoal)[:, None] == jnp.arange(memory.key.shape[0])) & tried[:, None]
+    count = lambda mask: jnp.sum(mask, axis=0, dtype=jnp.int32)  # noqa: E731
+    return eqx.tree_at(
+        lambda m: (m.tried, m.succeeded),
+        memory,
+        (memory.tried + count(member), memory.succeeded + count(member & success[:, None])),
+    )
+
+
+def marginals(counts: Int32[Array, "K bins"], space: Product, rho: Rho) -> Int32[Array, "... K"]:
+    """The counts of every coordinate of a batch of ρ."""
+    return counts[jnp.arange(counts.shape[0]), space.bin(rho)]
+
+
+def joint_counts(table: Int32[Array, "cells"], space: Product, rho: Rho) -> Int32[Array, "..."]:
+    """The counts of the joint cells of a batch of ρ."""
+    return table[cell(space, rho, table.shape[0])]
+
+
+def cell(space: Product, rho: Rho, cells: int) -> Int[Array, "..."]:
+    """The joint cell of ρ in a table of this size."""
+    mixed = jnp.zeros(rho.shape[:-1], jnp.uint32)
+    for k, part in enumerate(jnp.moveaxis(space.bin(rho), -1, 0)):
+        mixed = (mixed ^ (part.astype(jnp.uint32) + jnp.uint32(k + 1))) * jnp.uint32(0x9E3779B1)
+        mixed = mixed ^ (mixed >> 15)
+    return (mixed % cells).astype(jnp.int32)
+
+
+class Visited(eqx.Module):
+    """Which joint cells either policy has visited, one bit each: all that an agent in use needs of the counts."""
+
+    bits: UInt8[Array, "bytes"]
+
+    def __call__(self, space: Product, rho: Rho) -> Bool[Array, "..."]:
+        """Whether the joint cell of each ρ was visited."""
+        place = cell(space, rho, 8 * self.bits.shape[0])
+        return (self.bits[place // 8] >> (7 - place % 8).astype(jnp.uint8)) & 1 > 0
+
+
+def condense(memory: Memory) -> tuple[Memory, Visited]:
+    """The memory of an agent in use: without the tables of joint cells, a thirty-second of which is left as bits."""
+    visited = Visited(jnp.packbits(memory.explored_cells + memory.executed_cells > 0))
+    empty = jnp.zeros(0, jnp.int32)
+    return eqx.tree_at(lambda m: (m.explored_cells, m.executed_cells), memory, (empty, empty)), visited

@@ -1,0 +1,1 @@
+"""The predecessor: an attribute planner without algebra."""

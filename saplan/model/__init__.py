@@ -1,1 +1,0 @@
-"""The paper's boxes, one file each."""

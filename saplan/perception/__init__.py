@@ -1,0 +1,1 @@
+"""Attributes that are learnt from labelled observations."""

@@ -1,0 +1,1 @@
+"""What people see: maps, plans and films, in pixels and in text."""

@@ -1,0 +1,1 @@
+"""Training runs, their files, and the evaluation of agents."""

@@ -1,0 +1,176 @@
+"""What the page and the server say to each other, as JSON. What comes in is checked field by field."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saplan.algebra import Block, Categorical, Cyclic, Exogenous, Natural, Real
+from saplan.errors import InputError, unknown_name
+from saplan.games import Game, Switches
+from saplan.games.scene import COLOURS, Scene
+from saplan.render.start import BUDGET, Start
+from saplan.viewer.worlds import Worlds
+
+LONGEST_TEXT = 400
+"""Characters of a name or a goal."""
+LARGEST_NUMBER = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Open:
+    """Show a map; if a goal is given, plan, and go on to a step."""
+
+    id: int
+    """Chosen by the page; every answer bears it."""
+    world: str
+    method: str
+    seed: int
+    goal: str
+    step: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """Take one step of the task that was opened last."""
+
+    id: int
+
+
+KINDS: dict[str, type[Open] | type[Step]] = {"open": Open, "step": Step}
+MOST = {"step": BUDGET}
+"""The largest number of a field, where it is not that of all."""
+
+
+def read(text: str) -> Open | Step:
+    """A message of the page; `InputError` if it is none."""
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InputError("a message must be JSON") from None
+    if not isinstance(said, dict) or not isinstance(said.get("type"), str):
+        raise InputError("a message must be an object with a type")
+    if said["type"] not in KINDS:
+        raise unknown_name("type of message", said["type"][:LONGEST_TEXT], KINDS)
+    kind = KINDS[said.pop("type")]
+    fields = {field.name: field.type for field in dataclasses.fields(kind)}
+    if said.keys() != fields.keys():
+        raise InputError(f"a message of this type has the fields {', '.join(fields)} and no others")
+    for name, value in said.items():
+        if fields[name] is int:
+            _check_number(name, value)
+        elif not isinstance(value, str) or len(value) > LONGEST_TEXT:
+            raise InputError(f"{name} must be text of at most {LONGEST_TEXT} characters")
+    return kind(**said)
+
+
+def _check_number(name: str, value: Any) -> None:
+    most = MOST.get(name, LARGEST_NUMBER)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise InputError(f"{name} must be a whole number in 0..{most}")
+
+
+def write(message: dict[str, Any]) -> str:
+    """A message of the server, in ASCII: what it repeats of the page's words may be no proper text."""
+    return json.dumps(message, allow_nan=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a page shows that asks for nothing in particular."""
+
+    method: str = ""
+    seed: int = 0
+    goal: str = ""
+
+
+def hello(worlds: Worlds, begin: Beginning) -> dict[str, Any]:
+    """What can be watched, and what to begin with."""
+    return {
+        "type": "hello",
+        "worlds": [
+            {
+                "name": world.name,
+                "game": world.kind,
+                "methods": list(world.methods),
+                "trained": list(world.trained),
+                "example": world.example,
+            }
+            for world in worlds.worlds.values()
+        ],
+        "begin": dataclasses.asdict(begin),
+        "budget": BUDGET,
+    }
+
+
+def map_message(opened: Open, game: Game[Any], begin: Start) -> dict[str, Any]:
+    """A fresh map and its attributes."""
+    return {
+        "type": "map",
+        "id": opened.id,
+        "world": opened.world,
+        "method": opened.method,
+        "seed": opened.seed,
+        "scene": scene_data(begin.scene),
+        "rho": list(begin.rho),
+        "attributes": attributes_data(game, begin),
+    }
+
+
+def refusal(number: int | None, reason: str, kind: str = "error") -> dict[str, Any]:
+    """One line that says what is wrong; of the kind `impossible` where it is the goal."""
+    return {"type": kind, "id": number, "reason": " ".join(reason.split())}
+
+
+def scene_data(scene: Scene) -> dict[str, Any]:
+    """A scene as plain data."""
+    return {
+        "height": scene.height,
+        "width": scene.width,
+        "walls": sorted(map(list, scene.walls)),
+        "agent": list(scene.agent),
+        "things": [[thing.row, thing.column, thing.shape, thing.colour] for thing in scene.things],
+        "held": [list(entry) for entry in scene.inventory],
+    }
+
+
+def attributes_data(game: Game[Any], begin: Start) -> list[dict[str, Any]]:
+    """Every attribute: its algebra and its colour."""
+    colours = {label: colour for label, colour, _ in begin.scene.inventory}
+    found = []
+    for name, block in zip(game.space.names, game.space.blocks, strict=True):
+        colour = "grey" if isinstance(block, Cyclic) else colours.get(name.removeprefix("map_"), "grey")
+        found.append(
+            {
+                "name": name,
+                "symbol": block.symbol,
+                "colour": colour,
+                "tolerance": block.tolerance,
+                **_shape(block),
+            }
+        )
+    if isinstance(game, Switches):
+        found[-1]["colours"] = list(COLOURS[: game.kinds])  # each position of the switch stands for a kind
+    return found
+
+
+def _shape(block: Block) -> dict[str, Any]:
+    """How an attribute is drawn."""
+    if isinstance(block, Exogenous):
+        return _shape(block.of)
+    if isinstance(block, Natural):
+        return {"kind": "count"}
+    if isinstance(block, Cyclic):
+        return {"kind": "dial", "positions": block.q, "colours": []}
+    if isinstance(block, Categorical):
+        return {"kind": "label", "labels": list(block.labels)}
+    if isinstance(block, Real):
+        return {"kind": "real", "range": numbers((block.low, block.high))}
+    return {"kind": "whole"}
+
+
+def numbers(values: Any) -> list[float | None]:
+    """Numbers as JSON has them: None where they are infinite."""
+    return [float(x) if np.isfinite(x) else None for x in np.asarray(values, float)]

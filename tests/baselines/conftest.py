@@ -1,5 +1,0 @@
-"""As for the model: quick to compile."""
-
-from model.conftest import quick_compilation
-
-__all__ = ["quick_compilation"]

@@ -1,0 +1,125 @@
+"""`saplan check`: every kind of mistake in a world of its own, and a sound world in which nothing is found."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from saplan.algebra import Block, Cyclic, Exogenous, Integer, Natural, Product, Real
+from saplan.cli import main
+from saplan.envs.check import check_world
+from saplan.envs.jax_env import JaxWorld, jax_world
+
+
+class Toy:
+    """A number that an action moves, by a rule that tests replace."""
+
+    def __init__(self, rule: Any, ends: int = 10**6) -> None:
+        self.rule, self.ends = rule, ends
+
+    def reset_env(self, key: Any, params: Any) -> Any:
+        state = {"x": jnp.float32(0), "hidden": jax.random.bernoulli(key), "t": jnp.int32(0)}
+        return jnp.stack([state["x"], 0.0]), state
+
+    def step_env(self, key: Any, state: Any, action: Any, params: Any) -> Any:
+        x = jnp.float32(self.rule(state["x"], action, state, key))
+        state = {"x": x, "hidden": state["hidden"], "t": state["t"] + 1}
+        return jnp.stack([x, 0.0]), state, 0.0, state["t"] >= self.ends, {}
+
+
+def world(block: Block, rule: Any, ends: int = 10**6) -> JaxWorld:
+    return jax_world(Toy(rule, ends), Product.of(x=block), lambda seen, state: state["x"][None], ["x=1"][:0], 3)
+
+
+def up_and_down(x: Any, action: Any, state: Any, key: Any) -> Any:
+    return jnp.clip(x + jnp.array([1, -1, 0])[action], 0, 4)
+
+
+def complaints(block: Block, rule: Any, ends: int = 10**6) -> list[str]:
+    return [finding.text for finding in check_world(world(block, rule, ends), 200, 16) if finding.wrong]
+
+
+def test_a_sound_world() -> None:
+    assert complaints(Natural(), up_and_down) == []
+
+
+def test_values_outside_the_space() -> None:
+    (text,) = complaints(Natural(), lambda x, a, s, k: x + jnp.array([1, -1, 0])[a])
+    assert "is not in ℕ" in text
+    assert "x: " in text
+    (text, *_) = complaints(Integer(), lambda x, a, s, k: jnp.where(a == 0, jnp.nan, x))
+    assert "nan is not in ℤ" in text
+
+
+def test_a_count_that_is_a_cycle_and_a_cycle_that_is_a_count() -> None:
+    (text,) = complaints(Natural(), lambda x, a, s, k: jnp.where(a == 0, (x + 1) % 4, x))
+    assert "Cyclic(4)" in text
+    (text,) = complaints(Cyclic(5), up_and_down)
+    assert "a count, not a cycle" in text
+    assert complaints(Cyclic(4), lambda x, a, s, k: jnp.where(a == 0, (x + 1) % 4, x)) == []
+
+
+def test_quantities_and_counts() -> None:
+    (text,) = complaints(Integer(), lambda x, a, s, k: jnp.where(a == 0, jax.random.randint(k, (), -50, 50), x))
+    assert "different amounts" in text
+    (text,) = complaints(Real(0.5), up_and_down)
+    assert "only whole numbers" in text
+
+
+def test_what_no_action_causes() -> None:
+    def hunger(x: Any, action: Any, state: Any, key: Any) -> Any:
+        return jnp.clip(x + (state["t"] % 3 == 0), 0, 1000)
+
+    texts = complaints(Natural(), hunger)
+    assert any("whatever the agent did" in text and "Exogenous" in text for text in texts)
+    assert complaints(Exogenous(Natural()), hunger) == []
+
+
+def test_a_hidden_precondition() -> None:
+    def lever(x: Any, action: Any, state: Any, key: Any) -> Any:
+        return jnp.where((action == 0) & state["hidden"] & (x < 1), x + 1, jnp.where(action == 1, x * 0, x))
+
+    (text,) = complaints(Natural(), lever)
+    assert "something that the attributes do not say decides" in text
+    assert "x +1 at x=0" in text
+
+
+def test_short_episodes() -> None:
+    (text,) = complaints(Natural(), up_and_down, ends=4)
+    assert "over after 4 steps" in text
+
+
+SCRIPT = """
+from tests.envs.test_check import Natural, up_and_down, world as toy
+sound = toy(Natural(), up_and_down)
+def wrong(): return toy(Natural(), lambda x, a, s, k: x + (a - 1.0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "said"),
+    [
+        ("my_world.py", 0, "nothing that would go wrong"),
+        ("my_world.py:wrong", 1, "is not in ℕ"),
+        ("my_world.py:nowhere", 2, "has nothing called 'nowhere'"),
+        ("no_world.py", 2, "is no Python file"),
+        ("broken.py", 2, "cannot be run"),
+        ("empty.py", 2, "holds no world"),
+    ],
+)
+def test_the_command(
+    place: str, code: int, said: str, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my_world.py").write_text(SCRIPT)
+    Path("broken.py").write_text("import nothing_of_that_name")
+    Path("empty.py").write_text("x = 1")
+    try:
+        ended = main(["check", place, "--steps", "200", "--lanes", "16"])
+    except SystemExit as stop:
+        ended = int(stop.code or 0)
+    assert ended == code
+    captured = capsys.readouterr()
+    assert said in captured.out + captured.err

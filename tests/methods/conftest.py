@@ -1,0 +1,3 @@
+from tests.quick import quick_compilation
+
+__all__ = ["quick_compilation"]

@@ -1,0 +1,89 @@
+"""What learners of attributes are shown: complete, but nowhere a number."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saplan.errors import InputError
+from saplan.games import GAMES, Game, make_game
+from saplan.perception.observation import FLOOR, SHADES, SIGHTS, Sight
+
+N = 64
+
+
+def states_of(game: Game[Any]) -> Any:
+    return jax.jit(jax.vmap(game.anywhere))(jax.random.split(jax.random.key(5), N))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_words_lie_in_the_vocabulary_and_say_all_that_the_policy_sees(name: str) -> None:
+    game = make_game(name)
+    sight, states = Sight(game), states_of(game)
+    seen = np.asarray(jax.vmap(sight)(states))
+    assert seen.dtype == np.int16
+    assert seen.min() >= 0
+    assert seen.max() < sight.vocabulary
+    assert np.array_equal(seen[:, : game.slots], np.asarray(jax.vmap(game.observe)(states)))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_shelf_shows_what_is_held(name: str) -> None:
+    game = make_game(name)
+    states = states_of(game)
+    shelf, rho = np.asarray(jax.vmap(game.shelf)(states)), np.asarray(jax.vmap(game.attributes)(states))
+    full = shelf.sum(axis=2)
+    held = {"switches": rho[:, 3:6], "exchange": rho[:, 3:], "mining": np.c_[rho[:, :2] / 0.5, rho[:, 2]]}[name]
+    assert np.allclose(full, held, atol=1e-4)
+    # In words an amount is told up to half a shade of a place, and nothing is told of an empty place.
+    words = np.asarray(jax.vmap(Sight(game).words)(states))[:, game.slots :]
+    shade = np.where(words > 0, (words - game.vocabulary) % SHADES + 1, 0) / SHADES
+    assert np.allclose(shade.reshape(shelf.shape), shelf, atol=0.5 / SHADES + 1e-6)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_states_from_anywhere_are_states(name: str) -> None:
+    game = make_game(name)
+    states = states_of(game)
+    rho = jax.vmap(game.attributes)(states)
+    assert bool(jnp.all(game.space.contains(rho)))
+    after = jax.vmap(lambda k, s: game.step(k, s, jnp.int32(4)))(jax.random.split(jax.random.key(0), N), states)
+    assert bool(jnp.all(game.space.contains(jax.vmap(game.attributes)(after))))
+    assert len(np.unique(np.asarray(rho).round(2), axis=0)) > N // 2
+
+
+def test_a_picture_shows_every_thing_once() -> None:
+    game = make_game("switches")
+    sight = Sight(game, "picture")
+    for k in range(8):
+        state = jax.jit(game.anywhere)(jax.random.key(k))
+        picture, rho = np.asarray(jax.jit(sight)(state)), np.asarray(game.attributes(state))
+        ground, shelf = picture[:19, :19], picture[20:]
+        colourful = ground.max(axis=2).astype(int) - ground.min(axis=2) > 50
+        assert colourful.sum() == rho[:3].sum() + 1
+        assert (shelf > 0).any(axis=2).sum(axis=1).tolist() == rho[3:6].tolist()
+        inside = (ground > 0).any(axis=2)
+        assert inside.sum() == int(state.ground.height) * int(state.ground.width)
+        assert (ground[inside & ~colourful] >= FLOOR).all()
+
+
+def test_the_faces_of_a_switch_differ() -> None:
+    game = make_game("switches")
+    state = game.reset(jax.random.key(0))
+    for name in SIGHTS:
+        faces = [
+            np.asarray(
+                Sight(game, name)(
+                    type(state)(state.ground, state.objects, state.held, state.switch_place, jnp.int16(k))
+                )
+            )
+            for k in range(3)
+        ]
+        assert len({face.tobytes() for face in faces}) == 3
+
+
+def test_an_unknown_sight_is_refused() -> None:
+    with pytest.raises(InputError, match="did you mean"):
+        Sight(make_game("switches"), "word")

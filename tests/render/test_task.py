@@ -1,0 +1,147 @@
+"""Tasks and thoughts of every kind of method, without a browser."""
+
+import json
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saplan.errors import InputError
+from saplan.games import Mining
+from saplan.render.plane import plane_of
+from saplan.render.start import BUDGET, start
+from saplan.render.task import Task
+from saplan.training.shipped import shipped
+from saplan.viewer import protocol as messages
+from saplan.viewer import task_messages as telling
+from saplan.viewer.session import Session
+from saplan.viewer.worlds import Worlds
+
+GOAL, SEED = "red=1 green=1", 7
+
+
+@pytest.fixture(scope="module")
+def worlds() -> Worlds:
+    return Worlds()
+
+
+def begun(worlds: Worlds, world: str, method: str, goal: str) -> Task:
+    agent = worlds.agent(world, method)
+    return Task(agent, start(agent.game, SEED), goal, SEED)
+
+
+def test_a_path_leads_to_the_goal(worlds: Worlds) -> None:
+    for method in ("structured", "oracle"):
+        explanation = begun(worlds, "switches", method, GOAL).explanation
+        assert explanation.found
+        assert explanation.path[-1].rho[3:5] == (1.0, 1.0)
+        (chosen,) = [option for option in explanation.options if option.chosen]
+        assert chosen.name == explanation.path[0].name, "what was chosen comes first"
+        assert all(plan_step.chance is not None and 0 < plan_step.chance <= 1 for plan_step in explanation.path)
+        costs = [option.cost for option in explanation.options if option.cost is not None]
+        assert costs == sorted(costs)
+
+
+@pytest.mark.parametrize("method", ["oracle", "curriculum"])
+def test_every_method_comes_to_an_end(worlds: Worlds, method: str) -> None:
+    task = begun(worlds, "switches", method, GOAL)
+    while not task.ended:
+        task.forward()
+    assert task.reached or task.step == BUDGET
+    assert task.forward().step == task.step, "there is no step after the last"
+    if method == "curriculum":
+        assert not task.explanation.path
+        assert all(tried.success is None for tried in task.tried), "it has no attempts, but changes are told"
+
+
+def test_looking_ahead_changes_nothing(worlds: Worlds) -> None:
+    """The walk that is shown is the walk that is walked."""
+    shown = begun(worlds, "switches", "structured", GOAL)
+    while not shown.ended:
+        shown.forward()
+    alone = begun(worlds, "switches", "structured", GOAL)
+    result = alone.executor.walk(BUDGET, SEED)
+    assert shown.step == result.steps[0]
+    assert [tried.success for tried in shown.tried] == [attempt.success for attempt in result.attempts]
+
+
+def test_skipping_is_stepping(worlds: Worlds) -> None:
+    one, other = (begun(worlds, "switches", "structured", GOAL) for _ in range(2))
+    for _ in range(9):
+        one.forward()
+    other.skip_to(9)
+    assert one.now() == other.now()
+    assert one.tried == other.tried
+    assert one.history == other.history
+
+
+def test_a_goal_that_holds_already(worlds: Worlds) -> None:
+    task = begun(worlds, "switches", "structured", "red=0")
+    assert task.reached
+    assert task.ended
+    assert task.now().step == 0
+
+
+def test_impossible_goals_are_input_errors(worlds: Worlds) -> None:
+    for goal in ("red=9", "reed=1", "switch=3", ""):
+        with pytest.raises(InputError):
+            begun(worlds, "switches", "structured", goal)
+
+
+def test_mining_plans_in_expectation(worlds: Worlds) -> None:
+    task = begun(worlds, "mining", "structured", "m1=8 m2=6")
+    last = task.explanation.path[-1].rho
+    assert abs(last[0] - 8) <= 0.5
+    assert abs(last[1] - 6) <= 0.5
+    game = task.game
+    assert isinstance(game, Mining)
+    plane = plane_of(worlds.agent("mining", "structured"))
+    assert plane is not None
+    places = np.array([(plan_step.rho[0], plan_step.rho[1]) for plan_step in task.explanation.path])
+    assert np.mean(np.asarray(game.inside(jnp.asarray(places)))) > 0.9, "the path stays in S"
+    inside = plane.chances[0] > 0
+    assert 0.3 < inside.mean() < 0.8
+    said = telling.plane_message(1, plane)
+    assert len(messages.write(said)) < 2**16
+
+
+def test_a_run_is_a_world_of_its_own() -> None:
+    """A run whose game is one of ours as it is meets everything that is shipped for that."""
+    run = str(shipped("switches", "curriculum"))
+    world = Worlds(run).first
+    assert world.name == run
+    assert world.methods == ("curriculum", "structured", "oracle")
+    assert list(Worlds(run).worlds) == [run, "switches", "exchange", "mining"]
+    assert next(iter(Worlds("mining").worlds)) == "mining"
+    assert all(world.trained[0] > 1e6 for world in Worlds().worlds.values())
+
+
+class Asked:
+    """A session that is asked and answers."""
+
+    def __init__(self, worlds: Worlds) -> None:
+        self.session = Session(worlds)
+
+    def __call__(self, **message: Any) -> list[dict[str, Any]]:
+        return [json.loads(messages.write(answer)) for answer in self.session.answers(json.dumps(message))]
+
+
+def test_a_session(worlds: Worlds) -> None:
+    ask = Asked(worlds)
+    asked = {"type": "open", "world": "switches", "method": "structured", "seed": SEED, "goal": GOAL}
+    fresh, spans, opened = ask(**asked, id=1, step=0)
+    assert [fresh["type"], spans["type"], opened["type"]] == ["map", "spans", "task"]
+    assert spans["spans"][3] == [0.0, fresh["rho"][0]], "what is held is what was on the map"
+    assert [one["kind"] for one in fresh["attributes"]] == ["count"] * 6 + ["dial"]
+    assert fresh["attributes"][-1]["colours"] == ["red", "green", "blue"]
+    (stepped,) = ask(type="step", id=1)
+    assert (stepped["type"], stepped["step"]) == ("step", 1)
+    *_, again = ask(**asked, id=2, step=6)
+    assert again["step"] == 6
+    (stale,) = ask(type="step", id=1)
+    assert stale["type"] == "error"
+    *_, refused = ask(**{**asked, "goal": "red=9"}, id=3, step=0)
+    assert refused["type"] == "impossible"
+    (nothing,) = ask(type="step", id=3)
+    assert nothing["type"] == "error"

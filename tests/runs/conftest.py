@@ -1,3 +1,0 @@
-from model.conftest import quick_compilation
-
-__all__ = ["quick_compilation"]
