@@ -17,6 +17,7 @@ from saplan.methods.executor import Executor, PlannerSettings
 from saplan.methods.structured.agent import Agent
 from saplan.methods.structured.memory import condense
 from saplan.methods.unstructured import learner as unstructured
+from saplan.methods.unstructured.settings import UnstructuredSettings, unstructured_settings
 from saplan.rl.settings import Settings, settings_for
 
 
@@ -71,7 +72,7 @@ METHODS = {
             "structured", Settings, settings_for, training.begin_training, training.update, _agent_of, _untrained, "|𝓑|"
         ),
         Method(
-            "unstructured", unstructured.UnstructuredSettings, unstructured.unstructured_settings,
+            "unstructured", UnstructuredSettings, unstructured_settings,
             unstructured.begin_unstructured, unstructured.update_unstructured, unstructured.agent_of,
             unstructured.untrained, "pairs",
         ),

@@ -13,7 +13,7 @@ from saplan.games import Game
 from saplan.methods.executor import AnyRoute, Executor, PlanExecutor, PlannerSettings
 from saplan.methods.oracle import FAR, GraphOracle, MiningOracle, OracleExecutor, exact_edges, lengths
 from saplan.methods.structured.agent import Agent, InExpectation, edge_outlook, in_batches
-from saplan.methods.unstructured.learner import TablePlanner
+from saplan.methods.unstructured.agent import TablePlanner
 from saplan.planning import Outcome, Plan, Ways
 
 MOST_OPTIONS = 12

@@ -15,7 +15,7 @@ from saplan.goals import Goal
 from saplan.methods.executor import DEFAULT_PLANNER, EvalResult, PlannerSettings
 from saplan.methods.registry import AnyAgent
 from saplan.methods.structured.agent import Agent
-from saplan.methods.unstructured.learner import UnstructuredAgent
+from saplan.methods.unstructured.agent import UnstructuredAgent
 
 
 def evaluate(

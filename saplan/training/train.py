@@ -44,8 +44,8 @@ def train(
     """Trains an agent on a game without any task, and returns it.
 
     `out` is a directory for the configuration, metrics, checkpoints and the agent; `eval_points` is how often the agent
-    tries held-back tasks: at the end, half-way, at a quarter, and so on (0: never); `show` is called after every chunk; `chunk` is
-    how many updates a compiled program makes before the host is asked again, which changes nothing that is learnt;
+    tries held-back tasks: at the end, half-way, at a quarter, and so on (0: never); `show` is called after every chunk;
+    `chunk` is how many updates one compiled program makes, which changes nothing that is learnt;
     `devices` share the lanes (0: all that JAX sees), which changes what is learnt by rounding alone.
     """
     outs = None if out is None else [out]
