@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from saplan.games import Exchange, Mining, Switches, make_game, task_set
     from saplan.goals import Goal, parse_goal
     from saplan.methods.executor import PlannerSettings
+    from saplan.methods.registry import settings_for
     from saplan.methods.structured.agent import Agent
-    from saplan.rl.settings import Settings, settings_for
+    from saplan.rl.settings import Settings
     from saplan.training.evaluate import evaluate
     from saplan.training.store import load
     from saplan.training.train import resume, train
@@ -29,7 +30,8 @@ _HOMES = {
     "saplan.games": ("Exchange", "Mining", "Switches", "make_game", "task_set"),
     "saplan.goals": ("Goal", "parse_goal"),
     "saplan.methods.structured.agent": ("Agent",),
-    "saplan.rl.settings": ("Settings", "settings_for"),
+    "saplan.methods.registry": ("settings_for",),
+    "saplan.rl.settings": ("Settings",),
     "saplan.methods.executor": ("PlannerSettings",),
     "saplan.training.store": ("load",),
 }

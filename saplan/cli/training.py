@@ -85,13 +85,13 @@ def train_anew(arguments: list[str]) -> Path:
 
     from saplan.games import GAMES
     from saplan.methods.registry import find_method
+    from saplan.methods.structured.settings import MISREADINGS, StructuredSettings
     from saplan.render.progress_bar import ProgressBar
-    from saplan.rl.settings import MISREADINGS
     from saplan.training.train import run_config, train_runs
 
     game, method = GAMES[name](), find_method(value_of("--method", rest, "structured"))
     usual = method.settings_for(game, faithful)
-    if value_of("--attributes", rest, ""):
+    if value_of("--attributes", rest, "") and isinstance(usual, StructuredSettings):
         usual = replace(usual, rare=MISREADINGS)
     default = Train(game=game, settings=usual, method=method.name)
     options = read(Train, f"train {name}", rest, (GAMES[name], method.settings), default)

@@ -1,54 +1,50 @@
-"""Training without any task: the boxes wired as in the paper's block diagram.
+"""The one training loop of all methods. A method says how it proposes, what it remembers and what it learns about.
 
-One update plays a rollout in all lanes, writes to the memory, teaches the edge detector (feasible: every change
-that was seen; not: what execution failed at) and teaches both policies.
+One update plays a rollout in all lanes, lets the method learn from it (memory and edge detector, a table, or the stage
+of a curriculum), and trains the policy on the method's targets. It trains without any task.
 """
 
+import abc
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray
+from jaxtyping import Array, Float, Int32, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.games import Game
-from saplan.methods.encoders import AlgebraEncoder
+from saplan.methods.encoders import Encoder
 from saplan.methods.policy import Policy, sample_actions
-from saplan.methods.structured.edge_detector import EdgeDetector, Replay, edge_loss, empty_replay, push
-from saplan.methods.structured.exploration import exploration_reward
-from saplan.methods.structured.memory import Memory, count_attempts, count_visits, empty_memory, remember
-from saplan.methods.structured.proposals import proposal_weights
-from saplan.methods.targets import Targets, make_targets, policy_loss
-from saplan.rl.finite import NONE, first_fault
-from saplan.rl.optim import SEEDS, largest_of_all
+from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, policy_loss, value_rollout
+from saplan.rl.finite import NO_FAULT, first_fault
+from saplan.rl.optim import ADAM, SEEDS, descend, largest_of_all, learning_rate, shuffle, take_rows
 from saplan.rl.returns import masked_mean
-from saplan.rl.rollout import RolloutState, Trajectory, begin, by_first_change, fresh_maps, roll_out
+from saplan.rl.rollout import Judge, Player, Propose, RolloutState, Trajectory, begin_rollout, fresh_maps, roll_out
 from saplan.rl.settings import Settings
 
+Knowledge = TypeVar("Knowledge", bound=eqx.Module)
+"""What a method knows besides its policy."""
 
-class Learner(eqx.Module):
+
+class Learner(eqx.Module, Generic[Knowledge]):
     """Everything that training changes."""
 
     policy: Policy
-    detector: EdgeDetector
-    memory: Memory
-    positives: Replay
-    outcomes: Replay
-    policy_moments: Any
-    detector_moments: Any
+    policy_moments: optax.OptState
+    knowledge: Knowledge
     reward_scale: Float[Array, ""]
     """Running mean of the exploration reward, by which it is divided."""
-    lanes: RolloutState
+    lanes: RolloutState[Any]
     key: PRNGKeyArray
     updates: Int32[Array, ""]
 
 
 class Report(eqx.Module):
-    """What one update has to say, by whichever method."""
+    """Measurements of one update."""
 
     attempts: Int32[Array, ""]
     successes: Int32[Array, ""]
@@ -59,23 +55,152 @@ class Report(eqx.Module):
     failed: Int32[Array, ""]
     """Attempts that execution failed at: negative examples."""
     known: Int32[Array, ""]
-    """Transitions in 𝓑; for other methods, what they have in its place."""
+    """Transitions in 𝓑; for other methods, see `Method.counts`."""
     overflow: Int32[Array, ""]
-    """What found no room there."""
+    """Transitions that found no room there."""
     largest_attribute: Float[Array, ""]
     largest_reward: Float[Array, ""]
     """In magnitude, and not finite if any was not."""
     policy_loss: Float[Array, ""]
     edge_loss: Float[Array, ""]
     fault: Int32[Array, ""]
-    """Which of the numbers that must be finite was not: see `guard`."""
+    """Which of the numbers that must be finite was not: see `rl.finite`."""
+
+
+TargetMaker = Callable[[ValuedRollout, Float[Array, "time lanes"] | None], tuple[Targets, Subgoals]]
+"""(values of a rollout, scaled exploration reward) → the policy's targets for it."""
+
+
+class KnowledgeUpdate(NamedTuple, Generic[Knowledge]):
+    """What a method learnt from a rollout, apart from its policy."""
+
+    knowledge: Knowledge
+    targets: TargetMaker
+    reward: Float[Array, "time lanes"] | None = None
+    """Exploration reward of every step; None for a method that does not explore."""
+    edge_losses: Float[Array, "batches"] | None = None
+    """Losses of the edge detector, where there is one."""
+
+
+class Method(abc.ABC, Generic[Knowledge]):
+    """A way to train an agent. Instances have no state and are static under `jax.jit`."""
+
+    name: str
+    counts: str
+    """What `Report.known` counts."""
+    settings: type[Settings]
+
+    @abc.abstractmethod
+    def settings_for(self, game: Game[Any], paper: bool = False) -> Settings:
+        """Defaults for a game; with `paper`, the variant nearest to the paper."""
+
+    @abc.abstractmethod
+    def encoder(self, space: Product) -> Encoder:
+        """How the policy is shown attributes and subgoals."""
+
+    @abc.abstractmethod
+    def judge(self, game: Game[Any]) -> Judge:
+        """What ends an attempt, and what is a success."""
+
+    @abc.abstractmethod
+    def first_knowledge(
+        self, game: Game[Any], settings: Any, key: PRNGKeyArray, lanes: RolloutState[Any]
+    ) -> tuple[Knowledge, RolloutState[Any]]:
+        """Knowledge before the first step, and the lanes with their first subgoals."""
+
+    @abc.abstractmethod
+    def proposer(
+        self, game: Game[Any], settings: Any, knowledge: Knowledge, key: PRNGKeyArray, fresh: Float[Array, "lanes K"]
+    ) -> Propose:
+        """How subgoals are drawn during a rollout; `fresh` is ρ of the fresh maps."""
+
+    @abc.abstractmethod
+    def learn(
+        self, game: Game[Any], settings: Any, learner: Learner[Knowledge], rollout: Rollout, key: PRNGKeyArray
+    ) -> KnowledgeUpdate[Knowledge]:
+        """Knowledge, exploration rewards and targets after a rollout."""
+
+    @abc.abstractmethod
+    def known(self, knowledge: Knowledge) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
+        """How much the method knows, and how much found no room."""
+
+    @abc.abstractmethod
+    def agent_of(self, learner: Learner[Knowledge], game: Game[Any], settings: Any) -> Any:
+        """The trained agent inside a learner."""
+
+    def perceived(self, game: Game[Any]) -> Game[Any]:
+        """The game as this method perceives it."""
+        return game
+
+    def untrained(self, game: Game[Any], settings: Any) -> Any:
+        """An agent of the right shape, to be filled."""
+        return self.agent_of(self.begin(game, settings, jax.random.key(0)), game, settings)
+
+    def begin(self, game: Game[Any], settings: Any, key: PRNGKeyArray) -> Learner[Knowledge]:
+        """A learner before its first step, all lanes at the start of a game."""
+        game = self.perceived(game)
+        policy_key, knowledge_key, lanes_key, key = jax.random.split(key, 4)
+        encoder = self.encoder(game.space)
+        policy = Policy.init(policy_key, game, encoder, settings.hidden)
+        lanes = begin_rollout(game, settings, lanes_key, encoder.subgoal_size)
+        knowledge, lanes = self.first_knowledge(game, settings, knowledge_key, lanes)
+        zero = jnp.zeros((), jnp.int32)
+        return Learner(policy, ADAM.init(policy), knowledge, jnp.ones(()), lanes, key, zero)
+
+    def update(
+        self, game: Game[Any], settings: Any, total: int, learner: Learner[Knowledge]
+    ) -> tuple[Learner[Knowledge], Report]:
+        """One rollout and everything learnt from it; `total` is the number of updates of the whole training."""
+        game = self.perceived(game)
+        key, play_key, knowledge_key, policy_key = jax.random.split(learner.key, 4)
+        rollout = self.play(game, settings, learner, play_key)
+        learnt = self.learn(game, settings, learner, rollout, knowledge_key)
+        reward, scale = scaled_reward(learner, rollout.trajectory, learnt.reward)
+        values = value_rollout(game, settings, learner.policy, rollout)
+        targets, subgoals = learnt.targets(values, reward)
+        policy, policy_moments, losses = descend(
+            lambda policy, rows: policy_loss(policy, subgoals, take_rows(targets, rows)),
+            learner.policy,
+            learner.policy_moments,
+            learning_rate(settings, learner.updates, total),
+            shuffle(settings, policy_key),
+        )
+        report = report_on(rollout.flat, *self.known(learnt.knowledge), learnt, losses)
+        updates = learner.updates + 1
+        return Learner(policy, policy_moments, learnt.knowledge, scale, rollout.lanes, key, updates), report
+
+    def play(self, game: Game[Any], settings: Any, learner: Learner[Knowledge], key: PRNGKeyArray) -> Rollout:
+        """A rollout by the learner as it is."""
+        map_key, key = jax.random.split(key)
+        fresh = fresh_maps(game, map_key, settings.lanes)
+        fresh_rho = jax.vmap(game.attributes)(fresh)
+        proposer_key = jax.random.fold_in(map_key, 1)
+        propose = self.proposer(game, settings, learner.knowledge, proposer_key, fresh_rho)
+        act = partial(sample_actions, learner.policy, settings)
+        player = Player(act, propose, self.judge(game), fresh, fresh_rho)
+        lanes, trajectory = roll_out(game, settings, key, learner.lanes, player)
+        return Rollout.of(trajectory, lanes)
+
+
+def scaled_reward(
+    learner: Learner[Any], steps: Trajectory, reward: Float[Array, "time lanes"] | None
+) -> tuple[Float[Array, "time lanes"] | None, Float[Array, ""]]:
+    """The reward divided by its running mean, and that mean."""
+    if reward is None:
+        return None, learner.reward_scale
+    mean = masked_mean(reward, steps.changed)
+    scale = jnp.where(learner.updates == 0, mean, 0.99 * learner.reward_scale + 0.01 * mean)
+    return reward / jnp.maximum(scale, 1e-3), scale
 
 
 def report_on(
-    flat: Trajectory, known: Array, overflow: Array, reward: Array, policy_losses: Array, edge_losses: Array
+    flat: Trajectory, known: Array, overflow: Array, learnt: KnowledgeUpdate[Any], policy_losses: Array
 ) -> Report:
     """The report on a flattened rollout."""
-    tried = (flat.success | flat.failure) & ~flat.explores
+    tried = flat.tried
+    zero = jnp.zeros(1)
+    reward = zero if learnt.reward is None else learnt.reward
+    edge_losses = zero if learnt.edge_losses is None else learnt.edge_losses
     return Report(
         attempts=jnp.sum(tried, dtype=jnp.int32),
         successes=jnp.sum(flat.success, dtype=jnp.int32),
@@ -88,156 +213,35 @@ def report_on(
         largest_reward=jnp.max(jnp.abs(reward)),
         policy_loss=jnp.mean(policy_losses),
         edge_loss=jnp.mean(edge_losses),
-        fault=jnp.int32(NONE),
+        fault=jnp.int32(NO_FAULT),
     )
-
-
-ADAM = optax.scale_by_adam(eps=1e-5)
-
-
-def begin_training(game: Game[Any], settings: Settings, key: PRNGKeyArray) -> Learner:
-    """Nothing learnt yet, all lanes at the start of a game."""
-    policy_key, detector_key, lanes_key, key = jax.random.split(key, 4)
-    encoder = AlgebraEncoder(game.space)
-    policy = Policy.init(policy_key, game, encoder, settings.hidden)
-    detector = EdgeDetector.init(detector_key, game.space, settings.edge_hidden)
-    return Learner(
-        policy=policy,
-        detector=detector,
-        memory=empty_memory(game.space, settings.capacity, settings.cells),
-        positives=empty_replay(game.space, settings.capacity, settings.positives),
-        outcomes=empty_replay(game.space, settings.capacity, settings.outcomes),
-        policy_moments=ADAM.init(policy),
-        detector_moments=ADAM.init(detector),
-        reward_scale=jnp.ones(()),
-        lanes=begin(game, settings, lanes_key, encoder.subgoal_size),
-        key=key,
-        updates=jnp.zeros((), jnp.int32),
-    )
-
-
-def update(game: Game[Any], settings: Settings, total: int, learner: Learner) -> tuple[Learner, Report]:
-    """One rollout and all that is learnt from it; `total` is the number of updates the whole training will have."""
-    key, play_key, edge_key, policy_key = jax.random.split(learner.key, 4)
-    lanes, steps = play(game, settings, play_key, learner)
-    flat: Trajectory = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), steps)
-    tried = (flat.success | flat.failure) & ~flat.explores
-    memory = write_memory(learner.memory, game.space, flat, tried)
-    positives, outcomes = write_replays(learner, memory, game.space, flat, tried)
-
-    rate = learning_rate(settings, learner.updates, total)
-    teach_edges = partial(edge_loss, space=game.space, transitions=memory.delta, positives=positives, outcomes=outcomes)
-    detector, detector_moments, edge_losses = descend(
-        lambda detector, key: teach_edges(detector, key=key, batch=settings.edge_batch),
-        learner.detector, learner.detector_moments, settings.edge_rate, jax.random.split(edge_key, settings.edge_steps),
-    )  # fmt: skip
-
-    reward = exploration_reward(memory, detector, game.space, steps, settings)
-    mean = masked_mean(reward, steps.changed)
-    scale = jnp.where(learner.updates == 0, mean, 0.99 * learner.reward_scale + 0.01 * mean)
-    taught = make_targets(game, settings, learner.policy, memory, steps, lanes, reward / jnp.maximum(scale, 1e-3))
-    policy, policy_moments, policy_losses = descend(
-        lambda policy, rows: policy_loss(policy, memory.delta, memory.size, select(taught, rows)),
-        learner.policy, learner.policy_moments, rate, shuffle(settings, policy_key),
-    )  # fmt: skip
-
-    learner = Learner(
-        policy, detector, memory, positives, outcomes, policy_moments, detector_moments, scale, lanes, key,
-        learner.updates + 1,
-    )  # fmt: skip
-    return learner, report_on(flat, memory.size, memory.overflow, reward, policy_losses, edge_losses)
-
-
-def play(game: Game[Any], settings: Settings, key: PRNGKeyArray, learner: Learner) -> tuple[RolloutState, Trajectory]:
-    """A rollout by the policies as they are."""
-    space, memory = game.space, learner.memory
-
-    def propose(key: PRNGKeyArray, rho: Float[Array, "lanes K"]) -> Float[Array, "lanes K"]:
-        weights = proposal_weights(memory, learner.detector, space, settings, rho)
-        return memory.delta[jax.random.categorical(key, jnp.log(weights), axis=-1)]
-
-    map_key, key = jax.random.split(key)
-    fresh, act = fresh_maps(game, map_key, settings.lanes), partial(sample_actions, learner.policy, settings)
-    return roll_out(game, settings, key, learner.lanes, fresh, act, propose, by_first_change(space))
-
-
-def write_memory(memory: Memory, space: Product, flat: Trajectory, tried: Bool[Array, "n"]) -> Memory:
-    """Takes in every change, every visit and every attempt of a rollout."""
-    memory = remember(memory, space, flat.delta, flat.changed)
-    memory = count_visits(memory, space, flat.after, flat.changed & flat.explores, flat.changed & ~flat.explores)
-    return count_attempts(memory, space, flat.subgoal, tried, flat.success)
-
-
-def write_replays(
-    learner: Learner, memory: Memory, space: Product, flat: Trajectory, tried: Bool[Array, "n"]
-) -> tuple[Replay, Replay]:
-    """Feasible: every change, whoever made it. Outcomes: every execution attempt."""
-    clock = flat.clock.astype(jnp.float32)
-    positives = push(learner.positives, memory.index(space, flat.delta), flat.rho, flat.changed, clock, flat.changed)
-    outcomes = push(learner.outcomes, memory.index(space, flat.subgoal), flat.rho, flat.success, clock, tried)
-    return positives, outcomes
-
-
-def learning_rate(settings: Settings, updates: Int32[Array, ""], total: int) -> Float[Array, ""]:
-    """The step size of the policies' Adam, falling to a tenth over `total` updates."""
-    return settings.learning_rate * (1 - 0.9 * jnp.minimum(updates / total, 1.0))
-
-
-def select(taught: Targets, rows: Int32[Array, "size"]) -> Targets:
-    """Some of the lessons."""
-    return jax.tree.map(lambda x: x[rows], taught)
-
-
-def descend(
-    loss: Any, module: Any, moments: Any, rate: Float[Array, ""] | float, batches: Array
-) -> tuple[Any, Any, Array]:
-    """Adam steps on `loss(module, batch)`, one per batch."""
-
-    def step(carry: tuple[Any, Any], batch: Array) -> tuple[tuple[Any, Any], Array]:
-        module, moments = carry
-        value, gradient = jax.value_and_grad(loss)(module, batch)
-        direction, moments = ADAM.update(gradient, moments)
-        return (jax.tree.map(lambda p, d: p - rate * d, module, direction), moments), value
-
-    (module, moments), values = jax.lax.scan(step, (module, moments), batches)
-    return module, moments, values
-
-
-def shuffle(settings: Settings, key: PRNGKeyArray) -> Int32[Array, "batches size"]:
-    """Which steps of a rollout each minibatch holds, over all epochs."""
-    size = settings.lanes * settings.rollout
-    orders = [jax.random.permutation(k, size) for k in jax.random.split(key, settings.epochs)]
-    return jnp.concatenate(orders).reshape(settings.epochs * settings.minibatches, -1)
-
-
-AnyLearner = TypeVar("AnyLearner")
-Update = Callable[[Game[Any], Any, int, AnyLearner], tuple[AnyLearner, Report]]
-"""One update of a method: (game, settings, updates of the whole training, learner) → learner and report."""
 
 
 @eqx.filter_jit
 def train_chunk(
+    method: Method[Knowledge],
     game: Game[Any],
     settings: Settings,
     total: int,
     size: int,
     count: Int32[Array, ""] | int,
-    learner: AnyLearner,
-    step: Update[Any] = update,
-) -> tuple[AnyLearner, Report]:
-    """At most `size` updates in one compiled program, `count` of them: the last chunk needs no program of its own.
+    learner: Learner[Knowledge],
+) -> tuple[Learner[Knowledge], Report]:
+    """`count` updates, at most `size`, in one compiled program: the last chunk needs no program of its own.
 
-    Reports come stacked, the first `count` of them meaning something. `step` is the method's update. After a number
-    that is not finite nothing is learnt any more, and the reports from there on name it.
+    Reports are stacked; the first `count` are valid. After a number that is not finite learning stops, and the reports
+    from there on name it.
     """
-    shapes = jax.eval_shape(lambda x: step(game, settings, total, x)[1], learner)
-    blank = eqx.tree_at(lambda r: r.fault, jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes), jnp.int32(NONE))
+    step = partial(method.update, game, settings, total)
+    shapes = jax.eval_shape(lambda x: step(x)[1], learner)
+    blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    blank = eqx.tree_at(lambda r: r.fault, blank, jnp.int32(NO_FAULT))
 
-    def one(carry: tuple[AnyLearner, Array], k: Array) -> tuple[tuple[AnyLearner, Array], Report]:
+    def one(carry: tuple[Learner[Knowledge], Array], k: Array) -> tuple[tuple[Learner[Knowledge], Array], Report]:
         learner, fault = carry
-        goes_on = (k < count) & (largest_of_all(fault) == NONE)
-        learner, report = jax.lax.cond(goes_on, lambda x: step(game, settings, total, x), lambda x: (x, blank), learner)
-        fault = jnp.where(goes_on, first_fault(report, learner), fault)
+        continues = (k < count) & (largest_of_all(fault) == NO_FAULT)
+        learner, report = jax.lax.cond(continues, step, lambda x: (x, blank), learner)
+        fault = jnp.where(continues, first_fault(report, learner), fault)
         return (learner, fault), eqx.tree_at(lambda r: r.fault, report, fault)
 
     (learner, _), reports = jax.lax.scan(one, (learner, first_fault(blank, learner)), jnp.arange(size))
@@ -246,14 +250,14 @@ def train_chunk(
 
 @eqx.filter_jit
 def train_chunk_of_each(
+    method: Method[Knowledge],
     game: Game[Any],
     settings: Settings,
     total: int,
     size: int,
     count: Int32[Array, ""] | int,
-    learners: AnyLearner,
-    step: Update[Any] = update,
-) -> tuple[AnyLearner, Report]:
-    """The same for several learners, stacked: on a GPU a few of them cost little more than one."""
-    one = lambda learner: train_chunk(game, settings, total, size, count, learner, step)  # noqa: E731
+    learners: Learner[Knowledge],
+) -> tuple[Learner[Knowledge], Report]:
+    """`train_chunk` for several stacked learners: on a GPU a few of them cost little more than one."""
+    one = partial(train_chunk, method, game, settings, total, size, count)
     return jax.vmap(one, axis_name=SEEDS)(learners)

@@ -4,7 +4,7 @@ It has no graph, no plan and no attempts: a game is one try at one goal. Network
 model's; hindsight is too: a game also teaches about what it happened to reach.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,17 +15,16 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product, Rho
-from saplan.algebra.base import Features
 from saplan.errors import InputError
 from saplan.games import Exchange, Game, Mining, Switches
 from saplan.goals import HAIR, Goal
-from saplan.methods.base import ADAM, Report, descend, learning_rate, report_on, select, shuffle
-from saplan.methods.encoders import Encoder
+from saplan.methods.base import KnowledgeUpdate, Learner, Method
+from saplan.methods.encoders import GoalEncoder
 from saplan.methods.executor import DEFAULT_PLANNER, PlannerSettings, PolicyExecutor
-from saplan.methods.policy import Policy, sample_actions
-from saplan.methods.targets import Targets, flat, own_subgoal_loss, review
-from saplan.rl.rollout import Judge, RolloutState, StepOutcome, Trajectory, begin, fresh_maps, roll_out, usable
-from saplan.rl.settings import Settings, settings_for
+from saplan.methods.policy import Policy
+from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step
+from saplan.rl.rollout import Change, Judge, Proposal, Propose, RolloutState, StepOutcome, Trajectory
+from saplan.rl.settings import Settings
 
 STAGES = {"switches": 15, "exchange": 30, "mining": 15}
 """The most distant goals of each game, in stages (paper, appendix). On mining stage 1 is a single change; every
@@ -34,14 +33,20 @@ further stage adds one to the Euclidean distance."""
 
 @dataclass(frozen=True)
 class CurriculumSettings(Settings):
-    """Numbers of the curriculum; those of 𝓑, of the edge detector and of exploration have no meaning here."""
+    """Numbers of the curriculum."""
 
+    attempt_steps: int = 150
+    """Steps of a game: it has one attempt, at one goal."""
+    discount: float = 0.97
+    """Discount per step, for a horizon as long as a game."""
+    temperature: float = 0.02
+    """Temperature of the policy, on the scale of its logits."""
     advance_at: float = 0.8
-    """Success at the present distance from which the next is practised."""
+    """Success at the current distance from which the next one is practised."""
     measured_on: int = 1024
-    """Games that such a success is measured on."""
+    """Games that this success is measured on."""
     farthest_share: float = 0.5
-    """Share of games at the present distance; the others are nearer ones, so that these are not forgotten."""
+    """Share of games at the current distance; the others have nearer goals, so that these are not forgotten."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,116 +54,91 @@ class CurriculumSettings(Settings):
             raise InputError("advance-at and farthest-share must lie in (0, 1], measured-on must be at least 1")
 
 
-def curriculum_settings(game: Game[Any], faithful: bool = False) -> CurriculumSettings:
-    """The defaults for a game: one goal per game, and a horizon as far as the game lasts."""
-    if game.name not in STAGES:
-        raise InputError(f"the curriculum does not fit {game.name}: its goals have no distances (known: {known()})")
-    settings = replace(
-        settings_for(game, faithful), discount=0.97, temperature=0.02, attempt_steps=150, restart=1.0, explores=False
-    )
-    return CurriculumSettings(**vars(settings))
+class CurriculumProgress(eqx.Module):
+    """How far the curriculum has got."""
 
-
-def known() -> str:
-    """The games that have distances."""
-    return ", ".join(STAGES)
-
-
-@dataclass(frozen=True)
-class GoalEncoder(Encoder):
-    """ρ by its algebra; a wish is a goal, the values asked for and which attributes are asked for at all."""
-
-    space: Product
-
-    @property
-    def subgoal_size(self) -> int:  # type: ignore[override]
-        return 2 * self.space.size
-
-    @property
-    def state_width(self) -> int:  # type: ignore[override]
-        return self.space.width
-
-    @property
-    def subgoal_width(self) -> int:  # type: ignore[override]
-        return self.space.width + self.space.size
-
-    def state(self, rho: Rho) -> Features:
-        return self.space.encode(rho)
-
-    def subgoal(self, subgoal: Float[Array, "... W"]) -> Features:
-        value, asked = jnp.split(subgoal, 2, axis=-1)
-        return jnp.concatenate([self.space.encode(value * asked), asked], axis=-1)
-
-
-class CurriculumLearner(eqx.Module):
-    """Everything that training changes."""
-
-    policy: Policy
-    policy_moments: Any
     stage: Int32[Array, ""]
     """The distance being practised."""
     games: Int32[Array, ""]
     wins: Int32[Array, ""]
     """Games played and won at this distance since it was last judged."""
-    distance: Int32[Array, "lanes"]
-    """How far the goal of every lane's game was at its start."""
     fresh: Bool[Array, "lanes"]
     """Whether every lane's game is the first on its map: only those are judged."""
-    lanes: RolloutState
-    key: PRNGKeyArray
-    updates: Int32[Array, ""]
 
 
-def begin_curriculum(game: Game[Any], settings: CurriculumSettings, key: PRNGKeyArray) -> CurriculumLearner:
-    """Nothing learnt yet, goals at distance one."""
-    policy_key, lanes_key, goal_key, key = jax.random.split(key, 4)
-    encoder = GoalEncoder(game.space)
-    policy = Policy.init(policy_key, game, encoder, settings.hidden)
-    stage = jnp.ones((), jnp.int32)
-    lanes = begin(game, settings, lanes_key, encoder.subgoal_size)
-    subgoal, distance = draw_goals(game, settings, goal_key, lanes.rho, stage)
-    lanes = eqx.tree_at(lambda x: (x.subgoal, x.explores), lanes, (subgoal, jnp.zeros(settings.lanes, bool)))
-    zero = jnp.zeros((), jnp.int32)
-    first = jnp.ones(settings.lanes, bool)
-    return CurriculumLearner(policy, ADAM.init(policy), stage, zero, zero, distance, first, lanes, key, zero)
+class Curriculum(Method[CurriculumProgress]):
+    """The subgoal is the goal of the whole game. A proposal's `choice` is the distance of the goal."""
+
+    name = "curriculum"
+    counts = "stage"
+    settings = CurriculumSettings
+
+    def settings_for(self, game: Game[Any], paper: bool = False) -> CurriculumSettings:
+        if game.name not in STAGES:
+            raise InputError(f"the curriculum does not fit {game.name}: its goals have no distances (known: {known()})")
+        return CurriculumSettings(relabel=False, repeat_cost=0.0) if paper else CurriculumSettings()
+
+    def encoder(self, space: Product) -> GoalEncoder:
+        return GoalEncoder(space)
+
+    def judge(self, game: Game[Any]) -> Judge:
+        return by_goal(game)
+
+    def first_knowledge(
+        self, game: Game[Any], settings: CurriculumSettings, key: PRNGKeyArray, lanes: RolloutState[Any]
+    ) -> tuple[CurriculumProgress, RolloutState[Any]]:
+        zero = jnp.zeros((), jnp.int32)
+        knowledge = CurriculumProgress(zero + 1, zero, zero, jnp.ones(settings.lanes, bool))
+        subgoal, distance = draw_goals(game, settings, key, lanes.rho, knowledge.stage)
+        return knowledge, eqx.tree_at(lambda x: (x.subgoal, x.choice), lanes, (subgoal, distance))
+
+    def proposer(
+        self,
+        game: Game[Any],
+        settings: CurriculumSettings,
+        knowledge: CurriculumProgress,
+        key: PRNGKeyArray,
+        fresh: Float[Array, "lanes K"],
+    ) -> Propose:
+        # A game has one goal, so a new goal always belongs to a new map: both are drawn once per rollout.
+        proposal = Proposal(*draw_goals(game, settings, key, fresh, knowledge.stage))
+        return lambda key, rho: proposal
+
+    def learn(
+        self,
+        game: Game[Any],
+        settings: CurriculumSettings,
+        learner: Learner[CurriculumProgress],
+        rollout: Rollout,
+        key: PRNGKeyArray,
+    ) -> KnowledgeUpdate[CurriculumProgress]:
+        steps, before = rollout.trajectory, learner.knowledge
+        # Of the games that a lane ends in one rollout all but the first repeat one map and goal: a task won quickly
+        # must not count more often than one that fails slowly.
+        first = jnp.cumsum(steps.game_over, axis=0) - steps.game_over == 0
+        counts = first & (steps.choice == before.stage) & before.fresh
+        games = before.games + jnp.sum(steps.game_over & counts, dtype=jnp.int32)
+        wins = before.wins + jnp.sum(steps.success & counts, dtype=jnp.int32)
+        ends = jnp.sum(steps.game_over, axis=0)
+        judged = games >= settings.measured_on
+        farther = judged & (wins >= settings.advance_at * games)
+        stage = jnp.minimum(before.stage + farther, STAGES[game.name])
+        fresh = jnp.where(ends == 0, before.fresh, ends == 1)
+        progress = CurriculumProgress(stage, jnp.where(judged, 0, games), jnp.where(judged, 0, wins), fresh)
+        return KnowledgeUpdate(progress, partial(goal_targets, game, settings, rollout))
+
+    def known(self, knowledge: CurriculumProgress) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
+        return knowledge.stage, jnp.zeros((), jnp.int32)
+
+    def agent_of(
+        self, learner: Learner[CurriculumProgress], game: Game[Any], settings: CurriculumSettings
+    ) -> "CurriculumAgent":
+        return CurriculumAgent(learner.policy, learner.knowledge.stage, game, settings)
 
 
-def update_curriculum(
-    game: Game[Any], settings: CurriculumSettings, total: int, learner: CurriculumLearner
-) -> tuple[CurriculumLearner, Report]:
-    """One rollout and all that is learnt from it."""
-    key, play_key, map_key, goal_key, policy_key = jax.random.split(learner.key, 5)
-    fresh = fresh_maps(game, map_key, settings.lanes)
-    # A game has one goal, so a new goal always belongs to a new map: both are drawn once per rollout.
-    subgoal, distance = draw_goals(game, settings, goal_key, jax.vmap(game.attributes)(fresh), learner.stage)
-    lanes, steps = roll_out(
-        game, settings, play_key, learner.lanes, fresh, partial(sample_actions, learner.policy, settings),
-        lambda key, rho: subgoal, by_goal(game),
-    )  # fmt: skip
-    taught = make_targets(game, settings, learner.policy, steps, lanes)
-    policy, policy_moments, losses = descend(
-        lambda policy, rows: own_subgoal_loss(policy, 3, select(taught, rows)),
-        learner.policy, learner.policy_moments, learning_rate(settings, learner.updates, total),
-        shuffle(settings, policy_key),
-    )  # fmt: skip
-
-    # Of the games that a lane ends in one rollout all but the first are the same map and goal again: a task won quickly
-    # must not count more often than one that fails slowly.
-    first = jnp.cumsum(steps.game_over, axis=0) - steps.game_over == 0
-    judged_now = first & (learner.distance == learner.stage) & learner.fresh
-    games = learner.games + jnp.sum(steps.game_over & judged_now, dtype=jnp.int32)
-    wins = learner.wins + jnp.sum(steps.success & judged_now, dtype=jnp.int32)
-    ends = jnp.sum(steps.game_over, axis=0)
-    fresh_next = jnp.where(ends == 0, learner.fresh, ends == 1)
-    judged = games >= settings.measured_on
-    farther = judged & (wins >= settings.advance_at * games)
-    stage = jnp.minimum(learner.stage + farther, STAGES[game.name])
-    learner = CurriculumLearner(
-        policy, policy_moments, stage, jnp.where(judged, 0, games), jnp.where(judged, 0, wins),
-        jnp.where(ends > 0, distance, learner.distance), fresh_next, lanes, key, learner.updates + 1,
-    )  # fmt: skip
-    every: Trajectory = jax.tree.map(flat, steps)
-    return learner, report_on(every, stage, jnp.zeros((), jnp.int32), jnp.zeros(1), losses, jnp.zeros(1))
+def known() -> str:
+    """The games that have distances."""
+    return ", ".join(STAGES)
 
 
 def reached(game: Game[Any], rho: Rho, subgoal: Float[Array, "... W"]) -> Bool[Array, "..."]:
@@ -170,20 +150,25 @@ def reached(game: Game[Any], rho: Rho, subgoal: Float[Array, "... W"]) -> Bool[A
 
 
 def by_goal(game: Game[Any]) -> Judge:
-    """An attempt lasts until the goal holds, and the game with it."""
+    """An attempt lasts until the goal holds, and so does the game."""
 
-    def judge(before: Rho, after: Rho, subgoal: Float[Array, "lanes W"]) -> StepOutcome:
-        hit = reached(game, after, subgoal)
+    def judge(step: Change, subgoal: Float[Array, "lanes W"]) -> StepOutcome:
+        hit = reached(game, step.after, subgoal)
         return StepOutcome(hit, hit, hit)
 
     return judge
 
 
-def make_targets(
-    game: Game[Any], settings: CurriculumSettings, policy: Policy, steps: Trajectory, lanes: RolloutState
-) -> Targets:
-    """Targets about the game's goal, about the next ρ it came to, and about the last one it came to."""
-    rollout, asked = review(game, settings, policy, steps, lanes), steps.subgoal[..., game.space.size :]
+def goal_targets(
+    game: Game[Any],
+    settings: CurriculumSettings,
+    rollout: Rollout,
+    values: ValuedRollout,
+    reward: Float[Array, "time lanes"] | None,
+) -> tuple[Targets, Subgoals]:
+    """Targets about the game's goal, about the next ρ that it reached, and about the last one."""
+    steps, flat = rollout.trajectory, rollout.flat
+    asked = steps.subgoal[..., game.space.size :]
     next_rho, next_known = ahead(steps, steps.changed)
     last_rho, last_known = ahead(steps, steps.game_over.at[-1].set(True))
     moved = jnp.any(last_rho != steps.rho, axis=-1)
@@ -192,20 +177,16 @@ def make_targets(
     weight = jnp.stack([jnp.ones_like(moved), next_known, last_known & moved])
     if not settings.relabel:
         weight = weight.at[1:].set(False)
-    # What already holds cannot be wished for: its steps would teach to stand still.
-    weight &= usable(steps) & ~jax.vmap(lambda subgoal: reached(game, steps.rho, subgoal))(subgoals)
+    # A goal that already holds would teach the policy to stand still.
+    weight &= steps.usable & ~jax.vmap(lambda subgoal: reached(game, steps.rho, subgoal))(subgoals)
 
-    def about(subgoal: Float[Array, "time lanes W"]) -> Float[Array, "time lanes"]:
+    def execution(subgoal: Float[Array, "time lanes W"]) -> Float[Array, "time lanes"]:
         hit = reached(game, steps.after, subgoal)
-        return rollout.execution(subgoal, hit, hit | steps.game_over)
+        return values.execution(subgoal, hit, hit | steps.game_over)
 
-    execution = jax.lax.map(about, subgoals)
-    by_step = lambda x: jnp.moveaxis(x.reshape(x.shape[0], -1, *x.shape[3:]), 0, 1)  # noqa: E731
-    nothing = jnp.zeros(steps.action.size)
-    return Targets(
-        flat(steps.sight), flat(steps.rho), flat(steps.action), by_step(subgoals), by_step(execution), by_step(weight),
-        nothing, nothing > 0,
-    )  # fmt: skip
+    each = jax.lax.map(execution, subgoals)
+    made = Targets(flat.observation, flat.rho, flat.action, by_step(subgoals), by_step(each), by_step(weight))
+    return made, Subgoals(None, len(subgoals))
 
 
 Pair = tuple[Array, Array]
@@ -320,14 +301,3 @@ class GoalExecutor(PolicyExecutor):
 
     def ended(self, task: int, success: bool) -> None:
         """A change of ρ ends nothing: there is one attempt, at the goal itself."""
-
-
-def agent_of(learner: CurriculumLearner, game: Game[Any], settings: CurriculumSettings) -> CurriculumAgent:
-    """What of a learner is used after training."""
-    return CurriculumAgent(learner.policy, learner.stage, game, settings)
-
-
-def untrained(game: Game[Any], settings: CurriculumSettings) -> CurriculumAgent:
-    """An agent of the right shape, to be filled."""
-    policy = Policy.init(jax.random.key(0), game, GoalEncoder(game.space), settings.hidden)
-    return CurriculumAgent(policy, jnp.ones((), jnp.int32), game, settings)

@@ -1,23 +1,36 @@
-"""How attributes and wishes are shown to a network. Methods that see them differently differ here."""
+"""How attributes and subgoals are shown to a network. This is where methods differ in what they see."""
 
 import abc
 from dataclasses import dataclass
 
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saplan.algebra import Delta, Product, Rho
 from saplan.algebra.base import Features
 
 
+@dataclass(frozen=True)
 class Encoder(abc.ABC):
-    """Features of ρ and of a wish. Frozen and hashable, so that it is static under `jax.jit`."""
+    """Features of ρ and of a subgoal. Frozen and hashable, so that it is static under `jax.jit`."""
 
-    subgoal_size: int
-    """Numbers in a wish."""
-    state_width: int
-    """Features of ρ."""
-    subgoal_width: int
-    """Features of a wish."""
+    space: Product
+
+    @property
+    @abc.abstractmethod
+    def subgoal_size(self) -> int:
+        """Numbers in a subgoal."""
+
+    @property
+    @abc.abstractmethod
+    def state_width(self) -> int:
+        """Features of ρ."""
+
+    @property
+    @abc.abstractmethod
+    def subgoal_width(self) -> int:
+        """Features of a subgoal."""
 
     @abc.abstractmethod
     def state(self, rho: Rho) -> Features:
@@ -25,25 +38,23 @@ class Encoder(abc.ABC):
 
     @abc.abstractmethod
     def subgoal(self, subgoal: Float[Array, "... W"]) -> Features:
-        """Features of a wish."""
+        """Features of a subgoal."""
 
 
 @dataclass(frozen=True)
 class AlgebraEncoder(Encoder):
-    """By the algebra of each attribute; a wish is a change δρ. This is the paper's claim."""
-
-    space: Product
+    """By the algebra of each attribute; a subgoal is a change δρ. This is the paper's claim."""
 
     @property
-    def subgoal_size(self) -> int:  # type: ignore[override]
+    def subgoal_size(self) -> int:
         return self.space.size
 
     @property
-    def state_width(self) -> int:  # type: ignore[override]
+    def state_width(self) -> int:
         return self.space.width
 
     @property
-    def subgoal_width(self) -> int:  # type: ignore[override]
+    def subgoal_width(self) -> int:
         return self.space.delta_width
 
     def state(self, rho: Rho) -> Features:
@@ -51,3 +62,52 @@ class AlgebraEncoder(Encoder):
 
     def subgoal(self, subgoal: Delta) -> Features:
         return self.space.encode_delta(subgoal)
+
+
+@dataclass(frozen=True)
+class OneHotEncoder(Encoder):
+    """One flag per value of every attribute, for ρ and for a target ρ alike: all values are equally far apart."""
+
+    @property
+    def subgoal_size(self) -> int:
+        return self.space.size
+
+    @property
+    def state_width(self) -> int:
+        return sum(self.space.bins)
+
+    @property
+    def subgoal_width(self) -> int:
+        return sum(self.space.bins)
+
+    def state(self, rho: Rho) -> Features:
+        cells = self.space.bin(rho)
+        flags = [jax.nn.one_hot(cells[..., k], size) for k, size in enumerate(self.space.bins)]
+        return jnp.concatenate(flags, axis=-1)
+
+    def subgoal(self, subgoal: Rho) -> Features:
+        return self.state(subgoal)
+
+
+@dataclass(frozen=True)
+class GoalEncoder(Encoder):
+    """ρ by its algebra; a subgoal is the whole goal: the values asked for, and which attributes are asked for."""
+
+    @property
+    def subgoal_size(self) -> int:
+        return 2 * self.space.size
+
+    @property
+    def state_width(self) -> int:
+        return self.space.width
+
+    @property
+    def subgoal_width(self) -> int:
+        return self.space.width + self.space.size
+
+    def state(self, rho: Rho) -> Features:
+        return self.space.encode(rho)
+
+    def subgoal(self, subgoal: Float[Array, "... W"]) -> Features:
+        value, asked = jnp.split(subgoal, 2, axis=-1)
+        return jnp.concatenate([self.space.encode(value * asked), asked], axis=-1)

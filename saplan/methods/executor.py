@@ -214,7 +214,10 @@ class Planner(Protocol):
     """What an agent must offer so that its plans can be walked."""
 
     policy: Policy
-    settings: Settings
+
+    @property
+    def settings(self) -> Settings:
+        """Those of the agent's training."""
 
     @property
     def game(self) -> Game[Any]:

@@ -1,6 +1,6 @@
-"""The two policies: one network, one goal per wish, and one more goal, "explore".
+"""The two policies: one network, conditioned on a subgoal or on one more goal, "explore".
 
-Its first outputs are logits of Q(s, a, wish), which for a change δρ is E[γ^(steps - 1) · 1(the first change is δρ)],
+Its first outputs are logits of Q(s, a, subgoal), which for a change δρ is E[γ^(steps - 1) · 1(the first change is δρ)],
 the value of trying it; its last outputs are the value of exploring.
 """
 
@@ -16,10 +16,10 @@ from saplan.methods.encoders import Encoder
 from saplan.rl.history import History, repeats
 from saplan.rl.networks import GoalNetwork, Head
 from saplan.rl.rollout import RolloutState
-from saplan.rl.settings import Settings
+from saplan.rl.settings import ExploringSettings, Settings
 
 Features = Float[Array, "... features"]
-Wish = Float[Array, "... W"]
+Subgoal = Float[Array, "... W"]
 
 
 class Policy(eqx.Module):
@@ -30,7 +30,7 @@ class Policy(eqx.Module):
 
     @classmethod
     def init(cls, key: PRNGKeyArray, game: Game[Any], encoder: Encoder, hidden: int) -> "Policy":
-        """A policy that has learnt nothing."""
+        """An untrained policy."""
         actions = len(game.actions)
         network = GoalNetwork.init(
             key,
@@ -42,16 +42,16 @@ class Policy(eqx.Module):
             hidden=hidden,
             outputs=2 * actions,
         )
-        # Nothing is thought likely at first: hope would only have to be unlearnt, one step of bootstrapping at a time.
+        # All values start low: optimism would have to be unlearnt, one step of bootstrapping at a time.
         bias = jnp.concatenate([jnp.full(actions, -4.0), jnp.zeros(actions)])
         return cls(eqx.tree_at(lambda n: n.head.outputs.bias, network, bias), encoder)
 
-    def trunk(self, sight: Shaped[Array, "n slots"], rho: Float[Array, "n K"]) -> Features:
-        """What is known of a state, whatever the goal."""
-        return self.network.trunk(sight, self.encoder.state(rho))
+    def trunk(self, observation: Shaped[Array, "n slots"], rho: Float[Array, "n K"]) -> Features:
+        """Features of a state, independent of the goal."""
+        return self.network.trunk(observation, self.encoder.state(rho))
 
-    def execution(self, trunk: Features, subgoal: Wish) -> Float[Array, "... actions"]:
-        """Logits of Q(s, a, wish)."""
+    def execution(self, trunk: Features, subgoal: Subgoal) -> Float[Array, "... actions"]:
+        """Logits of Q(s, a, subgoal)."""
         return execution_logits(self.network.head, self.encoder, trunk, subgoal)
 
     def exploration(self, trunk: Features) -> Float[Array, "... actions"]:
@@ -61,8 +61,8 @@ class Policy(eqx.Module):
         return head(trunk, goal, slice(len(head.outputs.bias) // 2, None))
 
 
-def execution_logits(head: Head, encoder: Encoder, trunk: Features, subgoal: Wish) -> Float[Array, "... actions"]:
-    """Logits of Q(s, a, wish) by a policy's head."""
+def execution_logits(head: Head, encoder: Encoder, trunk: Features, subgoal: Subgoal) -> Float[Array, "... actions"]:
+    """Logits of Q(s, a, subgoal) by a policy's head."""
     goal = encoder.subgoal(subgoal)
     goal = jnp.concatenate([goal, jnp.zeros((*goal.shape[:-1], 1))], axis=-1)
     return head(trunk, goal, slice(len(head.outputs.bias) // 2))
@@ -87,14 +87,21 @@ def sample_actions(
     policy: Policy,
     settings: Settings,
     key: PRNGKeyArray,
-    sight: Shaped[Array, "n slots"],
+    observation: Shaped[Array, "n slots"],
     place: Shaped[Array, "n signs"],
-    lanes: RolloutState,
+    lanes: RolloutState[Any],
 ) -> Int[Array, "n"]:
-    """An action per lane, by whichever policy plays there."""
-    trunk = policy.trunk(sight, lanes.rho)
-    execute = execution_preference(policy, settings, place, trunk, lanes.subgoal, 0, lanes.history)
+    """An action per lane, by the policy that plays there."""
+    trunk = policy.trunk(observation, lanes.rho)
+    logits = execution_preference(policy, settings, place, trunk, lanes.subgoal, 0, lanes.history)
+    if isinstance(settings, ExploringSettings):
+        explore = exploration_preference(policy, settings, trunk)
+        logits = jnp.where(lanes.explores[:, None], explore, logits)
+    return jax.random.categorical(key, logits, axis=-1)
+
+
+def exploration_preference(policy: Policy, settings: ExploringSettings, trunk: Features) -> Float[Array, "n actions"]:
+    """Logits by which the exploration policy draws its actions: softmax of values, mixed with uniform noise."""
     explore = jax.nn.softmax(policy.exploration(trunk) / settings.explore_temperature)
     random = settings.explore_random
-    explore = jnp.log((1 - random) * explore + random / explore.shape[-1])
-    return jax.random.categorical(key, jnp.where(lanes.explores[:, None], explore, execute), axis=-1)
+    return jnp.log((1 - random) * explore + random / explore.shape[-1])

@@ -1,24 +1,16 @@
-"""All methods under one roof: what training, storing and evaluating an agent need to know of each."""
+"""All methods by name."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
-
-import jax
-from jaxtyping import PRNGKeyArray
 
 from saplan.errors import unknown_name
 from saplan.games import Game
 from saplan.goals import Goal
-from saplan.methods import base as training
-from saplan.methods import curriculum
-from saplan.methods.base import Report
+from saplan.methods.base import Method
+from saplan.methods.curriculum import Curriculum
 from saplan.methods.executor import Executor, PlannerSettings
-from saplan.methods.structured.agent import Agent
-from saplan.methods.structured.memory import condense
-from saplan.methods.unstructured import learner as unstructured
-from saplan.methods.unstructured.settings import UnstructuredSettings, unstructured_settings
-from saplan.rl.settings import Settings, settings_for
+from saplan.methods.structured.learner import Structured
+from saplan.methods.unstructured.learner import Unstructured
+from saplan.rl.settings import Settings
 
 
 @runtime_checkable
@@ -37,56 +29,17 @@ class AnyAgent(Protocol):
         """Several tasks, ready to be carried out side by side."""
 
 
-@dataclass(frozen=True)
-class Method:
-    """A way to train an agent."""
-
-    name: str
-    settings: type[Settings]
-    settings_for: Callable[[Game[Any], bool], Settings]
-    """The defaults for a game; with True, the variant nearest to the paper."""
-    begin: Callable[[Game[Any], Any, PRNGKeyArray], Any]
-    """A learner that knows nothing."""
-    update: Callable[[Game[Any], Any, int, Any], tuple[Any, Report]]
-    """One rollout and all that is learnt from it."""
-    agent_of: Callable[[Any, Game[Any], Any], AnyAgent]
-    """What of a learner is used after training."""
-    untrained: Callable[[Game[Any], Any], AnyAgent]
-    """An agent of the right shape, to be filled."""
-    counts: str
-    """What `Report.known` counts."""
+METHODS: dict[str, Method[Any]] = {method.name: method for method in (Structured(), Unstructured(), Curriculum())}
+"""The methods that are trained. The oracle is not."""
 
 
-def _agent_of(learner: training.Learner, game: Game[Any], settings: Settings) -> Agent:
-    return Agent(learner.policy, learner.detector, *condense(learner.memory), game, settings)
-
-
-def _untrained(game: Game[Any], settings: Settings) -> Agent:
-    return _agent_of(training.begin_training(game, settings, jax.random.key(0)), game, settings)
-
-
-METHODS = {
-    method.name: method
-    for method in (
-        Method(
-            "structured", Settings, settings_for, training.begin_training, training.update, _agent_of, _untrained, "|𝓑|"
-        ),
-        Method(
-            "unstructured", UnstructuredSettings, unstructured_settings,
-            unstructured.begin_unstructured, unstructured.update_unstructured, unstructured.agent_of,
-            unstructured.untrained, "pairs",
-        ),
-        Method(
-            "curriculum", curriculum.CurriculumSettings, curriculum.curriculum_settings, curriculum.begin_curriculum,
-            curriculum.update_curriculum, curriculum.agent_of, curriculum.untrained, "stage",
-        ),
-    )
-}  # fmt: skip
-"""Those that are trained. The oracle is not."""
-
-
-def find_method(name: str) -> Method:
+def find_method(name: str) -> Method[Any]:
     """The method of a name, or `InputError`."""
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
     return METHODS[name]
+
+
+def settings_for(game: Game[Any], method: str = "structured", paper: bool = False) -> Settings:
+    """Default settings of a method for a game; with `paper`, the variant nearest to the paper."""
+    return find_method(method).settings_for(game, paper)

@@ -1,17 +1,22 @@
-"""A watch over numbers that are not finite: the first one ends training, by name."""
+"""A guard against numbers that are not finite: the first one stops training and is reported by name."""
 
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int32
+from jaxtyping import Array, Int32, PyTree
 
-NONE = -1
-"""No fault."""
+NO_FAULT = -1
+READABLE = {
+    "report.largest_attribute": "an attribute of the game",
+    "report.largest_reward": "a reward",
+    "report.policy_loss": "the policy's loss, or a gradient of it,",
+    "report.edge_loss": "the edge detector's loss, or a gradient of it,",
+}
 
 
-def watched(report: Any, learner: Any) -> dict[str, Any]:
-    """All floats that must stay finite, by name: what an update reports comes first, as causes come before effects."""
+def watched(report: PyTree[Any], learner: PyTree[Any]) -> dict[str, Any]:
+    """All floats that must stay finite, by name; the report comes first, because causes come before effects."""
     leaves = [
         (name + jax.tree_util.keystr(path), leaf)
         for name, tree in (("report", report), ("learner", learner))
@@ -20,21 +25,13 @@ def watched(report: Any, learner: Any) -> dict[str, Any]:
     return {name: leaf for name, leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)}
 
 
-def first_fault(report: Any, learner: Any) -> Int32[Array, ""]:
-    """The position, among what is watched, of the first that holds NaN or infinity; `NONE` if there is none."""
+def first_fault(report: PyTree[Any], learner: PyTree[Any]) -> Int32[Array, ""]:
+    """Position, among the watched leaves, of the first that holds NaN or infinity; `NO_FAULT` if none does."""
     bad = jnp.stack([~jnp.all(jnp.isfinite(leaf)) for leaf in watched(report, learner).values()])
-    return jnp.where(jnp.any(bad), jnp.argmax(bad), NONE).astype(jnp.int32)
+    return jnp.where(jnp.any(bad), jnp.argmax(bad), NO_FAULT).astype(jnp.int32)
 
 
-PLAIN = {
-    "report.largest_attribute": "an attribute of the game",
-    "report.largest_reward": "a reward",
-    "report.policy_loss": "the policy's loss, or a gradient of it,",
-    "report.edge_loss": "the edge detector's loss, or a gradient of it,",
-}
-
-
-def name_fault(fault: int, report: Any, learner: Any) -> str:
-    """What a person is told of a fault."""
+def name_fault(fault: int, report: PyTree[Any], learner: PyTree[Any]) -> str:
+    """Name of a fault for people."""
     name = list(watched(report, learner))[fault]
-    return PLAIN.get(name, name)
+    return READABLE.get(name, name)

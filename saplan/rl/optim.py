@@ -1,29 +1,80 @@
-"""A loss that is a sum over many goals, with its gradient, at the cost of one goal's memory."""
+"""Optimisation: Adam over minibatches, and losses that are sums over many subgoals at the cost of one."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+import optax
+from jaxtyping import Array, Float, Int, Int32, PRNGKeyArray, PyTree
 
-Loss = Callable[[Any, Any, Any], Float[Array, ""]]
-"""(what is learnt, what is given, an item) → its loss. It must not close over arrays."""
+from saplan.rl.settings import Settings
+
+ADAM = optax.scale_by_adam(eps=1e-5)
+SEEDS = "seeds"
+"""The axis of learners that are trained side by side by `jax.vmap`."""
+
+Module = TypeVar("Module")
+Moments = TypeVar("Moments")
+Learnt = TypeVar("Learnt")
+Rows = TypeVar("Rows")
+
+
+def descend(
+    loss: Callable[[Module, Array], Float[Array, ""]],
+    module: Module,
+    moments: Moments,
+    rate: Float[Array, ""] | float,
+    batches: Array,
+) -> tuple[Module, Moments, Float[Array, "batches"]]:
+    """Adam steps on `loss(module, batch)`, one per batch."""
+
+    def step(carry: tuple[Module, Moments], batch: Array) -> tuple[tuple[Module, Moments], Array]:
+        module, moments = carry
+        value, gradient = jax.value_and_grad(loss)(module, batch)
+        direction, moments = ADAM.update(gradient, moments)
+        return (jax.tree.map(lambda p, d: p - rate * d, module, direction), moments), value
+
+    (module, moments), values = jax.lax.scan(step, (module, moments), batches)
+    return module, moments, values
+
+
+def learning_rate(settings: Settings, updates: Int32[Array, ""], total: int) -> Float[Array, ""]:
+    """Step size of the policy's Adam, which falls to a tenth over `total` updates."""
+    return settings.learning_rate * (1 - 0.9 * jnp.minimum(updates / total, 1.0))
+
+
+def shuffle(settings: Settings, key: PRNGKeyArray) -> Int32[Array, "batches size"]:
+    """Indices of the steps in each minibatch of a rollout, over all epochs."""
+    size = settings.lanes * settings.rollout
+    orders = [jax.random.permutation(k, size) for k in jax.random.split(key, settings.epochs)]
+    return jnp.concatenate(orders).reshape(settings.epochs * settings.minibatches, -1)
+
+
+def take_rows(data: Rows, rows: Int32[Array, "size"]) -> Rows:
+    """The given rows of every array in a tree."""
+    return jax.tree.map(lambda x: x[rows], data)
+
+
+Loss = Callable[[Learnt, Any, Any], Float[Array, ""]]
+"""(parameters, constants, item) → loss of the item. It must not close over arrays."""
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def accumulate_loss(loss: Loss, learnt: Any, given: Any, items: Any, count: Int[Array, ""]) -> Float[Array, ""]:
-    """Σ `loss(learnt, given, item)` over the first `count` of the stacked items; differentiable in `learnt` alone.
+def accumulate_loss(
+    loss: Loss[Learnt], learnt: Learnt, given: PyTree[Array], items: PyTree[Array], count: Int[Array, ""]
+) -> Float[Array, ""]:
+    """Σ `loss(learnt, given, item)` over the first `count` stacked items; differentiable in `learnt` alone.
 
-    On a CPU the items come one after another, those beyond `count` cost nothing, and the gradient is summed up on the
-    way, so that nothing has to be kept for a backward pass. Elsewhere the items are one batch, of a few sizes to choose
-    from: a loop whose length is known only on the device would have to ask the host at every turn.
+    On a CPU the items are processed one after another, those beyond `count` cost nothing, and the gradient is summed on
+    the way, so that nothing is kept for a backward pass. On other platforms the items form one batch of a few possible
+    sizes, because a loop whose length is known only on the device would synchronise with the host in every iteration.
     """
     return _value_and_gradient(loss, learnt, given, items, count)[0]
 
 
-def _value_and_gradient(loss: Loss, learnt: Any, given: Any, items: Any, count: Int[Array, ""]) -> tuple[Array, Any]:
+def _value_and_gradient(loss: Loss[Any], learnt: Any, given: Any, items: Any, count: Array) -> tuple[Array, Any]:
     def in_turn(learnt: Any, given: Any, items: Any, count: Array) -> tuple[Array, Any]:
         def add(k: Array, total: tuple[Array, Any]) -> tuple[Array, Any]:
             item = jax.tree.map(lambda x: x[k], items)
@@ -37,7 +88,7 @@ def _value_and_gradient(loss: Loss, learnt: Any, given: Any, items: Any, count: 
     return jax.lax.platform_dependent(learnt, given, items, count, cpu=in_turn, default=at_once)
 
 
-def _sum_of_first(loss: Loss, items: Any, count: Array, learnt: Any, given: Any) -> tuple[Array, Any]:
+def _sum_of_first(loss: Loss[Any], items: Any, count: Array, learnt: Any, given: Any) -> tuple[Array, Any]:
     def total(learnt: Any) -> Array:
         each = jax.vmap(lambda item: loss(learnt, given, item))(items)
         return jnp.sum(jnp.where(jnp.arange(each.shape[0]) < count, each, 0.0))
@@ -45,37 +96,33 @@ def _sum_of_first(loss: Loss, items: Any, count: Array, learnt: Any, given: Any)
     return jax.value_and_grad(total)(learnt)
 
 
-SEEDS = "seeds"
-"""The axis of learners that are trained side by side by `jax.vmap`."""
-
-
-def largest_of_all(value: Int[Array, ""]) -> Int[Array, ""]:
-    """The largest of all learners that are trained side by side: a number that all of them share, as branches need."""
-    try:
-        return jax.lax.pmax(value, SEEDS)
-    except NameError:  # one learner alone
-        return value
-
-
-def in_buckets(function: Callable[..., Any], items: Any, count: Int[Array, ""], *given: Any) -> Any:
-    """`function(items, count, *given)` with no more of the stacked items than needed: four, eight, ... or all.
-
-    What it returns must not depend on how many there are. Learners side by side get the same number: a choice of each
-    by itself would mean that all of the choices are computed.
-    """
-    (most,) = {leaf.shape[0] for leaf in jax.tree.leaves(items)}
-    sizes = [*(4 * 2**k for k in range(20) if 4 * 2**k < most), most]
-    room = jnp.sum(largest_of_all(count) > jnp.array(sizes[:-1], jnp.int32))
-    parts = [lambda *rest, n=n: function(jax.tree.map(lambda x: x[:n], items), *rest) for n in sizes]
-    return jax.lax.switch(room, parts, count, *given)
-
-
-def _forward(loss: Loss, learnt: Any, given: Any, items: Any, count: Array) -> tuple[Array, Any]:
+def _forward(loss: Loss[Any], learnt: Any, given: Any, items: Any, count: Array) -> tuple[Array, Any]:
     return _value_and_gradient(loss, learnt, given, items, count)
 
 
-def _backward(loss: Loss, gradient: Any, cotangent: Array) -> tuple[Any, None, None, None]:
+def _backward(loss: Loss[Any], gradient: Any, cotangent: Array) -> tuple[Any, None, None, None]:
     return jax.tree.map(lambda g: g * cotangent, gradient), None, None, None
 
 
 accumulate_loss.defvjp(_forward, _backward)
+
+
+def largest_of_all(value: Int[Array, ""]) -> Int[Array, ""]:
+    """Maximum over all learners that are trained side by side: a number they share, as branches need."""
+    try:
+        return jax.lax.pmax(value, SEEDS)
+    except NameError:  # a single learner
+        return value
+
+
+def in_buckets(function: Callable[..., Any], items: PyTree[Array], count: Int[Array, ""], *given: Any) -> Any:
+    """`function(items, count, *given)` with the fewest stacked items that suffice: 4, 8, 16, ... or all.
+
+    The result must not depend on the bucket. Learners side by side share the bucket: with a choice of its own for each,
+    all choices would be computed.
+    """
+    (most,) = {leaf.shape[0] for leaf in jax.tree.leaves(items)}
+    sizes = [*(4 * 2**k for k in range(20) if 4 * 2**k < most), most]
+    bucket = jnp.sum(largest_of_all(count) > jnp.array(sizes[:-1], jnp.int32))
+    parts = [lambda *rest, n=n: function(jax.tree.map(lambda x: x[:n], items), *rest) for n in sizes]
+    return jax.lax.switch(bucket, parts, count, *given)

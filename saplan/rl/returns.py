@@ -1,24 +1,19 @@
-"""Targets of Q-learning over a rollout, for one value or for many goals at once."""
+"""Returns of Q-learning over a rollout, for one value or for many goals at once."""
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
-Trajectory = Float[Array, "time ..."]
+PerStep = Float[Array, "time ..."]
 
 
-def lambda_returns(
-    reward: Trajectory,
-    discount: Trajectory,
-    next_value: Trajectory,
-    trace: Trajectory,
-) -> Trajectory:
-    """Returns that mix one-step bootstrapping with what the rollout itself went on to bring.
+def lambda_returns(reward: PerStep, discount: PerStep, next_value: PerStep, trace: PerStep) -> PerStep:
+    """Returns that mix one-step bootstrapping with the rest of the rollout.
 
     G_t = reward_t + discount_t · ((1 - trace_t) · next_value_t + trace_t · G_{t+1}), where `next_value_t` is the value
-    of the state after step t, `discount_t` is zero where nothing follows, and `trace_t` says how far the following
-    action may be trusted as the one that would be taken: λ where it agrees, less where it does not (Watkins' Q(λ) cuts
-    it to zero; Peng and Williams, 1996, do not). The last step has no G_{t+1}: its trace counts as zero.
+    of the state after step t, `discount_t` is zero where the episode ends, and `trace_t` is λ times the trust in the
+    following action: Watkins' Q(λ) cuts the trace to zero at the first action that is not greedy, Peng and Williams
+    (1996) do not. The last step has no G_{t+1}: its trace counts as zero.
     """
 
     def back(following: Array, step: tuple[Array, Array, Array, Array]) -> tuple[Array, Array]:
@@ -26,17 +21,18 @@ def lambda_returns(
         value = r + d * (v + c * (following - v))
         return value, value
 
-    last = next_value[-1]
-    return jax.lax.scan(back, last, (reward, discount, next_value, trace), reverse=True)[1]
+    return jax.lax.scan(back, next_value[-1], (reward, discount, next_value, trace), reverse=True)[1]
 
 
-def agreement(logits: Float[Array, "... actions"], action: Array, temperature: float) -> Float[Array, "..."]:
-    """How much a greedy-minded actor would agree with an action: 1 for a best one, falling with its disadvantage."""
+def agreement(
+    logits: Float[Array, "... actions"], action: Int[Array, "..."], temperature: float
+) -> Float[Array, "..."]:
+    """How far a greedy policy would agree with an action: 1 for a best one, falling with its disadvantage."""
     chosen = jnp.take_along_axis(logits, action[..., None].astype(jnp.int32), axis=-1)[..., 0]
     return jnp.exp(jnp.minimum((chosen - jnp.max(logits, axis=-1)) / temperature, 0.0))
 
 
 def masked_mean(x: Float[Array, "..."], mask: Bool[Array, "..."] | Float[Array, "..."]) -> Float[Array, ""]:
-    """The mean over what the mask leaves, zero if that is nothing."""
+    """Mean over the masked entries, zero if there are none."""
     weight = jnp.asarray(mask, jnp.float32)
     return jnp.sum(x * weight) / jnp.maximum(jnp.sum(weight), 1.0)

@@ -1,216 +1,263 @@
-"""Attempts: from ρ, at most M_max steps, ended by the first change of ρ or by the clock.
+"""Vectorised rollouts: every lane plays one game after another, and each game is a sequence of attempts.
 
-A lane plays one game after another. In each game attempts follow one another, the next starting where the last ended.
-An exploring attempt may end with any change; an executing one is to make the wished change and no other. A method whose
-wishes are not changes brings a judge of its own.
+An attempt starts at some ρ, lasts at most M_max steps, and ends with the first change of ρ or by the clock. The next
+attempt starts where the last one ended. An exploring attempt may end with any change; an executing one must reach its
+subgoal. Methods whose subgoals are not changes bring their own `Judge`.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray, Shaped
 
 from saplan.algebra import Delta, Product
-from saplan.games import Game
+from saplan.games.game import Game, State
 from saplan.rl.history import History, empty_history, extend
 from saplan.rl.settings import Settings
 
 
-class RolloutState(eqx.Module):
+class RolloutState(eqx.Module, Generic[State]):
     """Where every lane stands."""
 
-    state: Any
+    state: State
     rho: Float[Array, "lanes K"]
     explores: Bool[Array, "lanes"]
-    """Whether the present attempt explores."""
+    """Whether the current attempt explores."""
     subgoal: Float[Array, "lanes W"]
-    """What an executing lane is to bring about: a change, or whatever the method wishes for."""
+    """What an executing attempt must reach: a change of ρ, or whatever the method proposes."""
+    choice: Int32[Array, "lanes"]
+    """Which of the method's candidates the subgoal is."""
     clock: Int[Array, "lanes"]
     """Steps since the attempt began."""
     age: Int[Array, "lanes"]
     """Steps since the game began."""
     handover: Int[Array, "lanes"]
-    """The age from which all attempts of the game execute; those before explore, unless interleaved."""
+    """Age from which all attempts of the game execute; earlier ones explore, unless interleaved."""
     history: History
-    """What the present attempt has done so far."""
+    """Actions of the current attempt."""
 
 
 class Trajectory(eqx.Module):
-    """What a rollout records, one entry per step and lane."""
+    """The steps of a rollout, with any leading axes: (time, lanes), or both flattened into one."""
 
-    sight: Shaped[Array, "... slots"]
+    observation: Shaped[Array, "... slots"]
     rho: Float[Array, "... K"]
     explores: Bool[Array, "..."]
     subgoal: Float[Array, "... W"]
+    choice: Int32[Array, "..."]
     action: Int[Array, "..."]
     delta: Float[Array, "... K"]
-    """The change this step made."""
+    """The change that this step made."""
     after: Float[Array, "... K"]
     """ρ after the step, before any new map."""
     changed: Bool[Array, "..."]
     success: Bool[Array, "..."]
-    """The attempt ended with the wished change (never when exploring)."""
+    """The attempt reached its subgoal (never when exploring)."""
     failure: Bool[Array, "..."]
-    """The attempt ended without what it was for."""
+    """The attempt ended without a success, or without a change when exploring."""
     clock: Int[Array, "..."]
-    """Steps the attempt has taken, this one included."""
+    """Steps of the attempt so far, this one included."""
     game_over: Bool[Array, "..."]
     """A new map follows."""
     lost: Bool[Array, "..."]
-    """Nothing can be done any more, as after a death."""
+    """No further change is possible, as after a death."""
+
+    @property
+    def tried(self) -> Bool[Array, "..."]:
+        """Steps that ended an execution attempt."""
+        return (self.success | self.failure) & ~self.explores
+
+    @property
+    def usable(self) -> Bool[Array, "..."]:
+        """Steps with a known consequence: the cut at the end of a game hides it, a death does not."""
+        return self.changed | ~self.game_over | self.lost
 
 
-Act = Callable[
-    [PRNGKeyArray, Shaped[Array, "lanes slots"], Shaped[Array, "lanes signs"], RolloutState], Int[Array, "lanes"]
-]
-"""(key, what every lane sees, by what it knows its place again, lanes) → an action per lane."""
-Propose = Callable[[PRNGKeyArray, Float[Array, "lanes K"]], Float[Array, "lanes W"]]
-"""(key, ρ) → what every lane would try next, were it to execute."""
+class Proposal(NamedTuple):
+    """A subgoal for every lane."""
+
+    subgoal: Float[Array, "lanes W"]
+    choice: Int32[Array, "lanes"]
+    """Which of the method's candidates it is."""
 
 
 class StepOutcome(NamedTuple):
-    """What a step means for the attempt it belongs to."""
+    """What a step means for its attempt."""
 
     hit: Bool[Array, "lanes"]
-    """The wish has come true."""
+    """The subgoal is reached."""
     ends: Bool[Array, "lanes"]
     """The attempt is over, hit or not."""
-    closes: Bool[Array, "lanes"] | bool = False
+    ends_game: Bool[Array, "lanes"] | bool = False
     """The game is over too."""
 
 
-Judge = Callable[[Float[Array, "lanes K"], Float[Array, "lanes K"], Float[Array, "lanes W"]], StepOutcome]
-"""(ρ before, ρ after, wish) → what that means."""
+class Change(NamedTuple):
+    """A step as seen in attributes."""
+
+    after: Float[Array, "lanes K"]
+    delta: Float[Array, "lanes K"]
+    changed: Bool[Array, "lanes"]
+
+
+Act = Callable[
+    [PRNGKeyArray, Shaped[Array, "lanes slots"], Shaped[Array, "lanes signs"], RolloutState[Any]], Int[Array, "lanes"]
+]
+"""(key, observations, places, lanes) → an action per lane. A place identifies where the agent has been before."""
+Propose = Callable[[PRNGKeyArray, Float[Array, "lanes K"]], Proposal]
+"""(key, ρ) → a subgoal for every lane, used where the next attempt executes."""
+Judge = Callable[[Change, Float[Array, "lanes W"]], StepOutcome]
+"""(step in attributes, subgoal) → what that means for the attempt."""
+
+
+class Player(NamedTuple, Generic[State]):
+    """How a method plays: its policy, its proposals, its verdict on a step, and a fresh map per lane."""
+
+    act: Act
+    propose: Propose
+    judge: Judge
+    fresh: State
+    """Maps of games to come. They are drawn once per rollout: under `vmap` a reset inside the step would be paid in
+    every step. A lane whose games end twice within one rollout plays its fresh map twice."""
+    fresh_rho: Float[Array, "lanes K"]
 
 
 def by_first_change(space: Product) -> Judge:
-    """The paper's attempt: any change ends it, the wished one is a hit."""
+    """The paper's attempt: any change ends it, and the proposed one is a hit."""
 
-    def judge(before: Float[Array, "lanes K"], after: Float[Array, "lanes K"], subgoal: Delta) -> StepOutcome:
-        changed = space.changed(before, after)
-        return StepOutcome(changed & space.same_change(space.difference(after, before), subgoal), changed)
+    def judge(step: Change, subgoal: Delta) -> StepOutcome:
+        return StepOutcome(step.changed & space.same_change(step.delta, subgoal), step.changed)
 
     return judge
 
 
-def fresh_maps(game: Game[Any], key: PRNGKeyArray, lanes: int) -> Any:
+def fresh_maps(game: Game[State], key: PRNGKeyArray, lanes: int) -> State:
     """One new map per lane."""
     return jax.vmap(game.reset)(jax.random.split(key, lanes))
 
 
 def draw_handover(settings: Settings, key: PRNGKeyArray) -> Int[Array, "lanes"]:
-    """When each lane's next game passes from exploring to executing."""
-    lanes = settings.lanes
-    if not settings.explores:
+    """The age at which each lane's next game passes from exploring to executing."""
+    lanes, schedule = settings.lanes, settings.schedule
+    if not schedule.explores:
         return jnp.zeros(lanes, jnp.int32)
-    if settings.handover:
+    if schedule.handover:
         return jax.random.randint(key, (lanes,), 0, settings.game_steps)
-    # The paper's way: a game is played by one policy alone.
+    # The paper's way: one policy plays a whole game.
     return jnp.where(jnp.arange(lanes) < lanes // 2, settings.game_steps, 0)
 
 
-def begin(game: Game[Any], settings: Settings, key: PRNGKeyArray, subgoal_size: int) -> RolloutState:
-    """Every lane at the start of a game, exploring: nothing can be wished for yet."""
+def begin_rollout(game: Game[State], settings: Settings, key: PRNGKeyArray, subgoal_size: int) -> RolloutState[State]:
+    """Every lane at the start of a game, exploring where the method explores: it has no subgoals yet."""
     map_key, handover_key = jax.random.split(key)
-    state = fresh_maps(game, map_key, settings.lanes)
-    rho = jax.vmap(game.attributes)(state)
-    zero = jnp.zeros(settings.lanes, jnp.int32)
-    subgoal = jnp.zeros((settings.lanes, subgoal_size))
-    everyone = jnp.ones(settings.lanes, bool)
-    handover = draw_handover(settings, handover_key)
+    state, lanes = fresh_maps(game, map_key, settings.lanes), settings.lanes
+    zero = jnp.zeros(lanes, jnp.int32)
     return RolloutState(
-        state, rho, everyone, subgoal, zero, zero, handover, empty_history(settings.lanes, settings.attempt_steps)
-    )
-
-
-def advance(
-    game: Game[Any],
-    settings: Settings,
-    key: PRNGKeyArray,
-    lanes: RolloutState,
-    fresh: Any,
-    act: Act,
-    propose: Propose,
-    judge: Judge,
-) -> tuple[RolloutState, Trajectory]:
-    """One step of every lane. A lane whose game ends goes on with its map from `fresh`."""
-    act_key, step_key, restart_key, subgoal_key, handover_key = jax.random.split(key, 5)
-    sight = jax.vmap(game.observe)(lanes.state)
-    place = jax.vmap(game.place)(lanes.state)
-    action = act(act_key, sight, place, lanes)
-    state = jax.vmap(game.step)(jax.random.split(step_key, settings.lanes), lanes.state, action)
-    after = jax.vmap(game.attributes)(state)
-
-    delta = game.space.difference(after, lanes.rho)
-    changed = game.space.changed(lanes.rho, after)
-    verdict = judge(lanes.rho, after, lanes.subgoal)
-    success = verdict.hit & ~lanes.explores
-    lost = jax.vmap(game.lost)(state)
-    ended = verdict.ends | (lanes.clock + 1 >= settings.attempt_steps) | lost
-    failure = ended & jnp.where(lanes.explores, ~changed, ~success)
-    resigned = failure & (lanes.explores | (jax.random.uniform(restart_key, (settings.lanes,)) < settings.restart))
-    # An executing attempt finishes after the horizon: cut off, it would have no outcome, and since failures last longer
-    # than successes the edge detector would see too few of them.
-    too_old = (lanes.age + 1 >= settings.game_steps) & (ended | lanes.explores)
-    game_over = resigned | verdict.closes | too_old | jax.vmap(game.over)(state)
-    steps = Trajectory(
-        sight, lanes.rho, lanes.explores, lanes.subgoal, action, delta, after, changed, success, failure,
-        lanes.clock + 1, game_over, lost,
-    )  # fmt: skip
-
-    state = select(game_over, fresh, state)
-    rho = jax.vmap(game.attributes)(state)
-    starts = ended | game_over
-    age = jnp.where(game_over, 0, lanes.age + 1)
-    handover = jnp.where(game_over, draw_handover(settings, handover_key), lanes.handover)
-    explores = age < handover
-    if settings.interleave:
-        explores &= jax.random.uniform(jax.random.fold_in(handover_key, 1), (settings.lanes,)) >= settings.interleave
-    following = RolloutState(
         state=state,
-        rho=rho,
-        explores=jnp.where(starts, explores, lanes.explores),
-        subgoal=jnp.where(starts[:, None], propose(subgoal_key, rho), lanes.subgoal),
-        clock=jnp.where(starts, 0, lanes.clock + 1),
-        age=age,
-        handover=handover,
-        # A change is a new situation, also where it does not end the attempt: words do not say what is held.
-        history=jnp.where((starts | changed)[:, None], 0, extend(lanes.history, place, 0, action)),
+        rho=jax.vmap(game.attributes)(state),
+        explores=jnp.full(lanes, settings.schedule.explores),
+        subgoal=jnp.zeros((lanes, subgoal_size)),
+        choice=zero,
+        clock=zero,
+        age=zero,
+        handover=draw_handover(settings, handover_key),
+        history=empty_history(lanes, settings.attempt_steps),
     )
-    return following, steps
-
-
-def select(mask: Bool[Array, "lanes"], yes: Any, no: Any) -> Any:
-    """Lane by lane one of two trees."""
-    pick = lambda a, b: jnp.where(mask.reshape(-1, *(1,) * (a.ndim - 1)), a, b)  # noqa: E731
-    return jax.tree.map(pick, yes, no)
 
 
 def roll_out(
-    game: Game[Any],
-    settings: Settings,
-    key: PRNGKeyArray,
-    lanes: RolloutState,
-    fresh: Any,
-    act: Act,
-    propose: Propose,
-    judge: Judge,
-) -> tuple[RolloutState, Trajectory]:
-    """`settings.rollout` steps of every lane.
+    game: Game[State], settings: Settings, key: PRNGKeyArray, lanes: RolloutState[State], player: Player[State]
+) -> tuple[RolloutState[State], Trajectory]:
+    """`settings.rollout` steps of every lane."""
 
-    The maps of games to come, `fresh`, are drawn once per rollout: under `vmap` a reset inside the step would be paid
-    in every step. A lane whose games end twice within one rollout plays its fresh map twice.
-    """
-
-    def one(lanes: RolloutState, key: PRNGKeyArray) -> tuple[RolloutState, Trajectory]:
-        return advance(game, settings, key, lanes, fresh, act, propose, judge)
+    def one(lanes: RolloutState[State], key: PRNGKeyArray) -> tuple[RolloutState[State], Trajectory]:
+        return advance(game, settings, key, lanes, player)
 
     return jax.lax.scan(one, lanes, jax.random.split(key, settings.rollout))
 
 
-def usable(steps: Trajectory) -> Bool[Array, "..."]:
-    """Steps whose outcome is known: a game that was cut off says nothing of what would have come, a death does."""
-    return steps.changed | ~steps.game_over | steps.lost
+def advance(
+    game: Game[State], settings: Settings, key: PRNGKeyArray, lanes: RolloutState[State], player: Player[State]
+) -> tuple[RolloutState[State], Trajectory]:
+    """One step of every lane. A lane whose game ends continues with its fresh map."""
+    act_key, step_key, restart_key, subgoal_key, handover_key = jax.random.split(key, 5)
+    observation = jax.vmap(game.observe)(lanes.state)
+    place = jax.vmap(game.place)(lanes.state)
+    action = player.act(act_key, observation, place, lanes)
+    state = jax.vmap(game.step)(jax.random.split(step_key, settings.lanes), lanes.state, action)
+    step = _change(game, lanes.rho, state)
+    recorded, ended = _record(game, settings, restart_key, lanes, observation, action, state, step, player.judge)
+
+    over = recorded.game_over
+    state = select_lanes(over, player.fresh, state)
+    rho = jnp.where(over[:, None], player.fresh_rho, step.after)
+    starts = ended | over
+    age = jnp.where(over, 0, lanes.age + 1)
+    handover = jnp.where(over, draw_handover(settings, handover_key), lanes.handover)
+    explores = age < handover
+    if settings.schedule.interleave:
+        chance = jax.random.uniform(jax.random.fold_in(handover_key, 1), (settings.lanes,))
+        explores &= chance >= settings.schedule.interleave
+    proposal = player.propose(subgoal_key, rho)
+    following = RolloutState(
+        state=state,
+        rho=rho,
+        explores=jnp.where(starts, explores, lanes.explores),
+        subgoal=jnp.where(starts[:, None], proposal.subgoal, lanes.subgoal),
+        choice=jnp.where(starts, proposal.choice, lanes.choice),
+        clock=jnp.where(starts, 0, lanes.clock + 1),
+        age=age,
+        handover=handover,
+        # Every change is a new situation, even if the attempt goes on: observations may not show what is held.
+        history=jnp.where((starts | step.changed)[:, None], 0, extend(lanes.history, place, 0, action)),
+    )
+    return following, recorded
+
+
+def _change(game: Game[State], rho: Float[Array, "lanes K"], state: State) -> Change:
+    after = jax.vmap(game.attributes)(state)
+    return Change(after, game.space.difference(after, rho), game.space.changed(rho, after))
+
+
+def _record(
+    game: Game[State],
+    settings: Settings,
+    restart_key: PRNGKeyArray,
+    lanes: RolloutState[State],
+    observation: Shaped[Array, "lanes slots"],
+    action: Int[Array, "lanes"],
+    state: State,
+    step: Change,
+    judge: Judge,
+) -> tuple[Trajectory, Bool[Array, "lanes"]]:
+    """The step with its consequences for attempt and game, and which attempts it ended."""
+    outcome = judge(step, lanes.subgoal)
+    success = outcome.hit & ~lanes.explores
+    lost = jax.vmap(game.lost)(state)
+    ended = outcome.ends | (lanes.clock + 1 >= settings.attempt_steps) | lost
+    failure = ended & jnp.where(lanes.explores, ~step.changed, ~success)
+    draw = jax.random.uniform(restart_key, (settings.lanes,))
+    resigned = failure & (lanes.explores | (draw < settings.schedule.restart))
+    # An executing attempt finishes after the horizon. Cut short it would have no outcome, and because failures take
+    # longer than successes the edge detector would see too few failures.
+    too_old = (lanes.age + 1 >= settings.game_steps) & (ended | lanes.explores)
+    game_over = resigned | outcome.ends_game | too_old | jax.vmap(game.over)(state)
+    recorded = Trajectory(
+        observation, lanes.rho, lanes.explores, lanes.subgoal, lanes.choice, action, step.delta, step.after,
+        step.changed, success, failure, lanes.clock + 1, game_over, lost,
+    )  # fmt: skip
+    return recorded, ended
+
+
+def select_lanes(mask: Bool[Array, "lanes"], yes: State, no: State) -> State:
+    """Lane by lane one of two states."""
+    pick = lambda a, b: jnp.where(mask.reshape(-1, *(1,) * (a.ndim - 1)), a, b)  # noqa: E731
+    return jax.tree.map(pick, yes, no)
+
+
+def flatten(trajectory: Trajectory) -> Trajectory:
+    """All steps of all lanes in one row."""
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), trajectory)

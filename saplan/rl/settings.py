@@ -1,24 +1,38 @@
-"""All numbers of the model and its training, with their meaning."""
+"""The numbers of a learner that all methods share, and of those that explore. Each method adds its own."""
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from saplan.errors import InputError
-from saplan.games import Game
-from saplan.rl.limits import check_limits
+from saplan.rl.limits import LARGEST_WHOLE, check_limits, option_name
 
-LARGEST = 2**24
-"""Of all whole numbers: what is larger is a slip of the keyboard."""
+SHARES = ("restart", "trace", "explore_random", "threshold", "uniform", "doubt", "rare", "interleave")
+"""Settings that lie in 0..1."""
+WEIGHTS = ("alpha_surprise", "alpha_rare", "repeat_cost", "harm")
+"""Settings that are zero or positive."""
+RATES = ("temperature", "explore_temperature", "learning_rate", "edge_rate")
+"""Settings that are positive."""
+DISCOUNTS = ("discount", "explore_discount")
+"""Settings that lie strictly between 0 and 1."""
 
 
-MISREADINGS = 0.005
-"""The share of all changes below which one is taken for a misreading, where there are such."""
+class AttemptSchedule(NamedTuple):
+    """Which attempts of a training game explore, and when a failed one ends the game."""
+
+    explores: bool = False
+    """Whether games have exploring attempts at all."""
+    handover: bool = False
+    """Whether a game passes from exploring to executing at a random age; otherwise one policy plays all of it."""
+    interleave: float = 0.0
+    """Probability that an attempt executes although the game still explores."""
+    restart: float = 1.0
+    """Probability that a failed execution attempt ends the game."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Numbers of the structured attribute model. `settings_for` gives those of a game, or the paper's variant."""
+    """Numbers of a rollout, of the policy and of its learner."""
 
     lanes: int = 256
     """Games played side by side."""
@@ -36,121 +50,85 @@ class Settings:
     attempt_steps: int = 40
     """M_max: steps after which an attempt has failed."""
     game_steps: int = 150
-    """Age at which a training game ends, once the attempt in progress has ended. Without such a horizon lanes drift
-    into emptied maps."""
-    restart: float = 0.2
-    """Chance that a failed execution attempt ends the game (paper: 1)."""
+    """Age at which a training game ends, once the current attempt has ended. Without this horizon the lanes drift into
+    emptied maps."""
 
     discount: float = 0.88
     """Discount per step of the execution policy."""
     trace: float = 0.95
     """λ: how far returns look along the rollout while its actions are the ones the policy would take."""
     temperature: float = 0.07
-    """Sharpness of the execution policy, on the scale of its logits."""
+    """Temperature of the execution policy, on the scale of its logits."""
     repeat_cost: float = 1.0
-    """What an action loses, in logits, for every time this attempt has taken it at the same place (paper: 0)."""
+    """Logits that an action loses for every time this attempt has taken it at the same place (paper: 0)."""
     harm: float = 3.0
-    """The share of a game's vital attributes that an action leaves, to this power, is what its consequences are worth:
-    a change is made for the sake of those that follow, and the dead make none. In the paper nothing is vital."""
-    explore_discount: float = 0.9
-    """Discount per step of the exploration policy."""
-    explore_temperature: float = 0.05
-    """Sharpness of the exploration policy, on the scale of a typical reward."""
-    explore_random: float = 0.3
-    """Share of uniformly random actions of the exploration policy."""
-
-    alpha_surprise: float = 0.0
-    """α_1: weight of -log ED in the exploration reward."""
-    alpha_rare: float = 1.0
-    """α_2: weight of rarely seen attribute values in the exploration reward."""
-    credit_to_game: bool = False
-    """Whether exploration is credited with what follows until the end of the game, not only of the attempt."""
-
-    capacity: int = 16
-    """Distinct transitions that 𝓑 can hold; more are counted as overflow."""
-    cells: int = 2**20
-    """Joint cells of attribute values whose visits are counted; many more than there are values in play, so that few
-    of them share a cell."""
-    threshold: float = 0.1
-    """p_0: transitions that the edge detector thinks less likely are not proposed."""
-    uniform: float = 0.5
-    """s_0: share of proposals drawn uniformly from what p_0 leaves."""
-    doubt: float = 0.05
-    """Share of proposals drawn from all of 𝓑, so that the edge detector's denials stay tested (paper: 0)."""
-    rare: float = 0.0
-    """Transitions that make up a smaller share of all changes seen are neither proposed nor planned with. Where ρ is
-    read off what is seen, such are misreadings."""
-    positives: int = 4096
-    """Replay of places where a transition was seen to be feasible, per transition."""
-    outcomes: int = 2048
-    """Replay of recent execution attempts, per transition."""
-    edge_batch: int = 512
-    edge_steps: int = 4
-    """Gradient steps of the edge detector per update."""
-    edge_hidden: int = 64
-    """Hidden units of the edge detector."""
-    edge_rate: float = 1e-3
-    """Step size of Adam for the edge detector."""
-
-    explores: bool = True
-    """Whether games have exploring attempts at all."""
-    handover: bool = True
-    """Whether a game passes from exploring to executing at a random age, so that execution starts wherever exploration
-    gets to (paper: a game is played by one policy alone)."""
-    interleave: float = 0.0
-    """Chance that an attempt executes although the game still explores. Where what is new lies behind a long row of
-    changes that are known, execution gets there and exploration goes on from there (paper: 0)."""
-    joint: bool = True
-    """Whether rarity is judged by combinations of attribute values (paper: by each value alone)."""
+    """Exponent for losses of vital attributes: an action that keeps the share x of them is worth x to this power,
+    because later changes depend on survival. The paper has no vital attributes."""
     relabel: bool = True
-    """Whether every step teaches the execution policy about every transition in 𝓑 (paper: only the attempted one)."""
+    """Whether every step teaches the execution policy about every known subgoal (paper: only the attempted one)."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            complaint = _complaint(type(getattr(type(self), name)), value)
-            if complaint:
-                raise InputError(f"{_option(name)} must be {complaint}, got {value!r}")
-        check_limits(self)
-        for name in ("restart", "trace", "explore_random", "threshold", "uniform", "doubt", "rare", "interleave"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{_option(name)} must lie in 0..1, got {getattr(self, name)}")
-        for name in ("alpha_surprise", "alpha_rare", "repeat_cost", "harm"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{_option(name)} must not be negative, got {getattr(self, name)}")
-        if self.cells % 8:
-            raise InputError(f"cells must be a multiple of 8, got {self.cells}")
-        if self.lanes % 2 and not self.handover:
-            raise InputError(f"without handover half the lanes explore: lanes must be even, got {self.lanes}")
+            wanted = _wanted_kind(type(getattr(type(self), name)), value)
+            if wanted:
+                raise InputError(f"{option_name(name)} must be {wanted}, got {value!r}")
+        check_limits(vars(self))
+        self._check_range(SHARES, "lie in 0..1", lambda x: 0 <= x <= 1)
+        self._check_range(WEIGHTS, "not be negative", lambda x: x >= 0)
+        self._check_range(RATES, "be above 0", lambda x: x > 0)
+        self._check_range(DISCOUNTS, "lie between 0 and 1", lambda x: 0 < x < 1)
         if self.lanes * self.rollout % self.minibatches:
             raise InputError(f"lanes × rollout = {self.lanes * self.rollout} must be a multiple of minibatches")
-        if not (0 < self.discount < 1 and 0 < self.explore_discount < 1):
-            raise InputError("discounts must lie between 0 and 1")
-        for name in ("temperature", "explore_temperature", "learning_rate", "edge_rate"):
-            if getattr(self, name) <= 0:
-                raise InputError(f"{_option(name)} must be above 0, got {getattr(self, name)}")
+
+    def _check_range(self, names: tuple[str, ...], wanted: str, allowed: Any) -> None:
+        for name, value in vars(self).items():
+            if name in names and not allowed(value):
+                raise InputError(f"{option_name(name)} must {wanted}, got {value}")
+
+    @property
+    def schedule(self) -> AttemptSchedule:
+        """Every attempt executes, and one failure ends a game."""
+        return AttemptSchedule()
 
 
-def _option(name: str) -> str:
-    return name.replace("_", "-")
+@dataclass(frozen=True)
+class ExploringSettings(Settings):
+    """Numbers of a learner that also has an exploration policy."""
+
+    restart: float = 0.2
+    """Probability that a failed execution attempt ends the game (paper: 1)."""
+    explore_discount: float = 0.9
+    """Discount per step of the exploration policy."""
+    explore_temperature: float = 0.05
+    """Temperature of the exploration policy, on the scale of a typical reward."""
+    explore_random: float = 0.3
+    """Share of uniformly random actions of the exploration policy."""
+    credit_to_game: bool = False
+    """Whether exploration is credited with rewards until the end of the game, not only of the attempt."""
+    handover: bool = True
+    """Whether a game passes from exploring to executing at a random age, so that execution starts wherever exploration
+    gets to (paper: one policy plays a whole game)."""
+    interleave: float = 0.0
+    """Probability that an attempt executes although the game still explores. Useful where new changes lie behind a long
+    sequence of known ones: execution gets there, and exploration continues from there (paper: 0)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lanes % 2 and not self.handover:
+            raise InputError(f"without handover half of the lanes explore: lanes must be even, got {self.lanes}")
+
+    @property
+    def schedule(self) -> AttemptSchedule:
+        """Attempts explore at first, and execute later in a game."""
+        return AttemptSchedule(True, self.handover, self.interleave, self.restart)
 
 
-def _complaint(kind: type, value: Any) -> str:
-    """What a setting of this kind must be, if the value is not."""
+def _wanted_kind(kind: type, value: Any) -> str:
+    """What a setting of this kind must be, or nothing if the value is."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind is bool:
         return "" if isinstance(value, bool) else "true or false"
     if kind is int:
-        return "" if number and isinstance(value, int) and 1 <= value <= LARGEST else f"a whole number in 1..{LARGEST}"
+        whole = number and isinstance(value, int) and 1 <= value <= LARGEST_WHOLE
+        return "" if whole else f"a whole number in 1..{LARGEST_WHOLE}"
     return "" if number and math.isfinite(value) else "a number"
-
-
-def settings_for(game: Game[Any], faithful: bool = False) -> Settings:
-    """The defaults for a game: the rewards of exploration are the paper's; `faithful` also undoes what we do better."""
-    settings = Settings(alpha_surprise=game.alphas[0], alpha_rare=game.alphas[1], credit_to_game=game.credit == "game")
-    if game.misread:
-        settings = replace(settings, rare=MISREADINGS)
-    if faithful:
-        settings = replace(
-            settings, relabel=False, handover=False, joint=False, restart=1.0, doubt=0.0, repeat_cost=0.0
-        )
-    return settings

@@ -15,7 +15,7 @@ from saplan.games.world_errors import readable_errors
 from saplan.methods.base import Report, train_chunk, train_chunk_of_each
 from saplan.methods.executor import planner_settings_for
 from saplan.methods.registry import AnyAgent, find_method
-from saplan.rl.finite import NONE, name_fault
+from saplan.rl.finite import NO_FAULT, name_fault
 from saplan.storage.arrays import outline_of
 from saplan.training.checkpoint import LARGEST, Checkpoint
 from saplan.training.config import RunConfig
@@ -147,7 +147,7 @@ class Loop:
         advance = train_chunk if self.alone else train_chunk_of_each
         with readable_errors(self.game):
             learner, report = advance(
-                self.game, self.settings, self.updates, self.size, jnp.int32(count), self.learner, self.method.update
+                self.method, self.game, self.settings, self.updates, self.size, jnp.int32(count), self.learner
             )
             report = jax.tree.map(lambda x: np.asarray(x).reshape(len(self.configs), self.size)[:, :count], report)
         self.learner = self._placed(learner)
@@ -180,7 +180,7 @@ class Loop:
 
     def _check(self, report: Report) -> None:
         for k, config in enumerate(self.configs):
-            wrong = np.flatnonzero(report.fault[k] != NONE)
+            wrong = np.flatnonzero(report.fault[k] != NO_FAULT)
             if len(wrong):
                 name = name_fault(int(report.fault[k, wrong[0]]), report, self.learner)
                 raise NotFiniteError(f"{name} is not finite in update {self.done + wrong[0] + 1} (seed {config.seed})")

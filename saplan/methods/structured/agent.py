@@ -18,9 +18,9 @@ from saplan.methods.executor import DEFAULT_PLANNER, FirstEdges, PlanExecutor, P
 from saplan.methods.policy import Policy
 from saplan.methods.structured.edge_detector import EdgeDetector
 from saplan.methods.structured.memory import Memory, Visited, marginals
+from saplan.methods.structured.settings import StructuredSettings
 from saplan.planning import ExpectedRoute, Landscape, Plan, Raised, Route, search
 from saplan.rl.history import empty_history
-from saplan.rl.settings import Settings
 
 BATCHES = (64, 256, 1024)
 """Sizes that edges are scored in: few, so that few programs are compiled; small, so that they stay in cache."""
@@ -34,7 +34,7 @@ class Agent(eqx.Module):
     memory: Memory
     visited: Visited
     game: Game[Any] = eqx.field(static=True)
-    settings: Settings = eqx.field(static=True)
+    settings: StructuredSettings = eqx.field(static=True)
 
     def goal(self, text: str) -> Goal:
         """Reads a goal such as `"red=2 blue=1"`."""

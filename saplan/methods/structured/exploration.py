@@ -7,8 +7,8 @@ from jaxtyping import Array, Float
 from saplan.algebra import Product, Rho
 from saplan.methods.structured.edge_detector import EdgeDetector
 from saplan.methods.structured.memory import Memory, joint_counts, marginals
+from saplan.methods.structured.settings import StructuredSettings
 from saplan.rl.rollout import Trajectory
-from saplan.rl.settings import Settings
 
 
 def joint_rarity(memory: Memory, space: Product, rho: Rho) -> Float[Array, "..."]:
@@ -30,7 +30,7 @@ def rarity(memory: Memory, space: Product, rho: Rho, before: Rho) -> Float[Array
 
 
 def exploration_reward(
-    memory: Memory, detector: EdgeDetector, space: Product, steps: Trajectory, settings: Settings
+    memory: Memory, detector: EdgeDetector, space: Product, steps: Trajectory, settings: StructuredSettings
 ) -> Float[Array, "..."]:
     """R_exp = -α_1 log ED(ρ, δρ) + α_2 h for every step that changed ρ, zero for the others."""
     reward = jnp.zeros(steps.changed.shape)

@@ -7,6 +7,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, UInt8
 
 from saplan.algebra import Delta, Product, Rho
 
+NO_ENTRY = -1
 NEW_PER_UPDATE = 8
 """Distinct new changes that one update can take in; what is left over is met again soon."""
 
@@ -51,10 +52,14 @@ class Memory(eqx.Module):
         """Those in use that make up at least this share of all changes seen."""
         return self.used & (self.seen >= rare * jnp.sum(self.seen))
 
+    def entry_of(self, keys: Delta) -> Int[Array, "..."]:
+        """The entry of every change in canonical form, `NO_ENTRY` where there is none."""
+        same = jnp.all(keys[..., None, :] == self.key, axis=-1) & self.used
+        return jnp.where(jnp.any(same, axis=-1), jnp.argmax(same, axis=-1), NO_ENTRY)
+
     def index(self, space: Product, delta: Delta) -> Int[Array, "..."]:
-        """The entry of every change, -1 where there is none."""
-        same = jnp.all(space.snap(delta)[..., None, :] == self.key, axis=-1) & self.used
-        return jnp.where(jnp.any(same, axis=-1), jnp.argmax(same, axis=-1), -1)
+        """The entry of every change, `NO_ENTRY` where there is none."""
+        return self.entry_of(space.snap(delta))
 
 
 def empty_memory(space: Product, capacity: int, cells: int) -> Memory:
@@ -65,37 +70,40 @@ def empty_memory(space: Product, capacity: int, cells: int) -> Memory:
     return Memory(rows, rows, rows, rows, counts, counts, counts, zero, zero, bins, bins, table, table)
 
 
-def remember(memory: Memory, space: Product, delta: Delta, happened: Bool[Array, "n"]) -> Memory:
-    """Takes in a batch of changes: new ones get an entry, all are added to the means."""
+def remember(
+    memory: Memory, space: Product, delta: Delta, happened: Bool[Array, "n"]
+) -> tuple[Memory, Int[Array, "n"]]:
+    """Adds a batch of changes: new ones get an entry, all enter the means. Also the entry of every change."""
     keys = space.snap(delta)
     happened = happened & jnp.any(keys != space.identity, axis=-1)  # a jitter below the grain is not a change
-
-    def admit(memory: Memory, _: None) -> tuple[Memory, None]:
-        stranger = happened & (memory.index(space, delta) < 0)
-        first = jnp.argmax(stranger)
-        grows = stranger[first] & (memory.size < memory.key.shape[0])
-        slot = jnp.where(grows, memory.size, memory.key.shape[0])
-        return eqx.tree_at(
-            lambda m: (m.key, m.size), memory, (memory.key.at[slot].set(keys[first], mode="drop"), memory.size + grows)
-        ), None
-
-    memory, _ = jax.lax.scan(admit, memory, None, length=NEW_PER_UPDATE)
-    entry = memory.index(space, delta)
+    memory, entry = _admit(memory, keys, happened)
     member = (entry[:, None] == jnp.arange(memory.key.shape[0])) & happened[:, None]
     full = memory.size >= memory.key.shape[0]
-    lost = jnp.where(full, jnp.sum(happened & (entry < 0)), 0)
+    lost = jnp.where(full, jnp.sum(happened & (entry < 0)), 0).astype(jnp.int32)
     offset, squares, seen = _merge(memory, entry, member, delta)
-    return eqx.tree_at(
+    typical = space.typical(memory.key, memory.key + offset)
+    grown = eqx.tree_at(
         lambda m: (m.delta, m.offset, m.squares, m.seen, m.overflow),
         memory,
-        (
-            space.typical(memory.key, memory.key + offset),
-            offset,
-            squares,
-            seen,
-            memory.overflow + lost.astype(jnp.int32),
-        ),
+        (typical, offset, squares, seen, memory.overflow + lost),
     )
+    return grown, entry
+
+
+def _admit(memory: Memory, keys: Delta, happened: Bool[Array, "n"]) -> tuple[Memory, Int[Array, "n"]]:
+    """Gives up to `NEW_PER_UPDATE` unknown keys an entry, and returns the entry of every key."""
+
+    def one(carry: tuple[Memory, Array], _: None) -> tuple[tuple[Memory, Array], None]:
+        memory, entry = carry
+        unknown = happened & (entry < 0)
+        first = jnp.argmax(unknown)
+        grows = unknown[first] & (memory.size < memory.key.shape[0])
+        slot = jnp.where(grows, memory.size, memory.key.shape[0])
+        same = jnp.all(keys == keys[first], axis=-1) & grows
+        grown = (memory.key.at[slot].set(keys[first], mode="drop"), memory.size + grows)
+        return (eqx.tree_at(lambda m: (m.key, m.size), memory, grown), jnp.where(same, memory.size, entry)), None
+
+    return jax.lax.scan(one, (memory, memory.entry_of(keys)), None, length=NEW_PER_UPDATE)[0]
 
 
 def _merge(
@@ -144,10 +152,10 @@ def count_visits(
 
 
 def count_attempts(
-    memory: Memory, space: Product, subgoal: Delta, tried: Bool[Array, "n"], success: Bool[Array, "n"]
+    memory: Memory, entry: Int[Array, "n"], tried: Bool[Array, "n"], success: Bool[Array, "n"]
 ) -> Memory:
-    """Adds a batch of execution attempts to the tallies of their transitions."""
-    member = (memory.index(space, subgoal)[:, None] == jnp.arange(memory.key.shape[0])) & tried[:, None]
+    """Adds a batch of execution attempts to the counts of their transitions."""
+    member = (entry[:, None] == jnp.arange(memory.key.shape[0])) & tried[:, None]
     count = lambda mask: jnp.sum(mask, axis=0, dtype=jnp.int32)  # noqa: E731
     return eqx.tree_at(
         lambda m: (m.tried, m.succeeded),

@@ -7,11 +7,11 @@ from jaxtyping import Array, Float
 from saplan.algebra import Product, Rho
 from saplan.methods.structured.edge_detector import EdgeDetector
 from saplan.methods.structured.memory import Memory, joint_counts, marginals
-from saplan.rl.settings import Settings
+from saplan.methods.structured.settings import StructuredSettings
 
 
 def proposal_weights(
-    memory: Memory, detector: EdgeDetector, space: Product, settings: Settings, rho: Rho
+    memory: Memory, detector: EdgeDetector, space: Product, settings: StructuredSettings, rho: Rho
 ) -> Float[Array, "lanes C"]:
     """The distribution over 𝓑 at every ρ: uniform with probability s_0, else by γ, both over what p_0 leaves.
 

@@ -128,28 +128,32 @@ def link(
     return eqx.tree_at(lambda t: t.edge, table, edge), found
 
 
-def count_changes(table: Table, before: Rho, after: Rho, changed: Bool[Array, "n"]) -> Table:
-    """Takes in the changes of a rollout."""
+def count_changes(table: Table, before: Rho, after: Rho, changed: Bool[Array, "n"]) -> tuple[Table, Int32[Array, "n"]]:
+    """Counts the changes of a rollout; also the column of each change, NONE where there was no room."""
     table, node = admit(table, before, changed)
     table, target = admit(table, after, changed)
     table, column = link(table, node, target, changed)
     kept = changed & (column >= 0)
     rows = jnp.where(kept, node, len(table.tag))
     lost = jnp.sum(changed & ~kept, dtype=jnp.int32)
-    return eqx.tree_at(
+    counted = eqx.tree_at(
         lambda t: (t.explored, t.overflow),
         table,
         (table.explored.at[rows, column].add(1, mode="drop"), table.overflow + lost),
     )
+    return counted, column
 
 
-def count_attempts(
-    table: Table, before: Rho, target: Rho, tried: Bool[Array, "n"], success: Bool[Array, "n"], decay: Array
+def count_tries(
+    table: Table,
+    node: Int[Array, "n"],
+    column: Int[Array, "n"],
+    tried: Bool[Array, "n"],
+    success: Bool[Array, "n"],
+    decay: Float[Array, ""],
 ) -> Table:
-    """Takes in execution attempts; what was known before fades by `decay`."""
-    node = table.find(before)
-    column = table.column(node, table.find(target))
-    rows = jnp.where(tried & (column >= 0), node, len(table.tag))
+    """Counts execution attempts from nodes along their columns; earlier counts fade by `decay`."""
+    rows = jnp.where(tried & (node >= 0) & (column >= 0), node, len(table.tag))
     add = lambda counts, what: counts.at[rows, column].add(what.astype(jnp.float32), mode="drop")  # noqa: E731
     fade = lambda counts: jax.lax.cond(decay < 1, lambda c: c * decay, lambda c: c, counts)  # noqa: E731
     return eqx.tree_at(

@@ -1,0 +1,170 @@
+"""The structured attribute planner as a method: the boxes of the paper's block diagram, wired.
+
+Its knowledge is the memory 𝓑 and the edge detector. The edge detector learns that every change was feasible where it
+was seen, and that a change was not feasible where execution failed at it.
+"""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
+
+from saplan.algebra import Product
+from saplan.games import Game
+from saplan.methods.base import KnowledgeUpdate, Learner, Method
+from saplan.methods.encoders import AlgebraEncoder
+from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.edge_detector import EdgeDetector, Replay, edge_loss, empty_replay, push
+from saplan.methods.structured.exploration import exploration_reward
+from saplan.methods.structured.memory import (
+    NO_ENTRY,
+    Memory,
+    condense,
+    count_attempts,
+    count_visits,
+    empty_memory,
+    remember,
+)
+from saplan.methods.structured.proposals import proposal_weights
+from saplan.methods.structured.settings import StructuredSettings, structured_settings
+from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step, for_each_used
+from saplan.rl.optim import ADAM, descend
+from saplan.rl.rollout import Judge, Proposal, Propose, RolloutState, Trajectory, by_first_change
+
+
+class StructuredKnowledge(eqx.Module):
+    """𝓑, the edge detector, and the examples that it learns from."""
+
+    memory: Memory
+    detector: EdgeDetector
+    detector_moments: optax.OptState
+    positives: Replay
+    outcomes: Replay
+
+
+class Structured(Method[StructuredKnowledge]):
+    """Subgoals are changes δρ from 𝓑, feasible by the edge detector."""
+
+    name = "structured"
+    counts = "|𝓑|"
+    settings = StructuredSettings
+
+    def settings_for(self, game: Game[Any], paper: bool = False) -> StructuredSettings:
+        return structured_settings(game, paper)
+
+    def encoder(self, space: Product) -> AlgebraEncoder:
+        return AlgebraEncoder(space)
+
+    def judge(self, game: Game[Any]) -> Judge:
+        return by_first_change(game.space)
+
+    def first_knowledge(
+        self, game: Game[Any], settings: StructuredSettings, key: PRNGKeyArray, lanes: RolloutState[Any]
+    ) -> tuple[StructuredKnowledge, RolloutState[Any]]:
+        detector = EdgeDetector.init(key, game.space, settings.edge_hidden)
+        knowledge = StructuredKnowledge(
+            memory=empty_memory(game.space, settings.capacity, settings.cells),
+            detector=detector,
+            detector_moments=ADAM.init(detector),
+            positives=empty_replay(game.space, settings.capacity, settings.positives),
+            outcomes=empty_replay(game.space, settings.capacity, settings.outcomes),
+        )
+        return knowledge, lanes
+
+    def proposer(
+        self,
+        game: Game[Any],
+        settings: StructuredSettings,
+        knowledge: StructuredKnowledge,
+        key: PRNGKeyArray,
+        fresh: Float[Array, "lanes K"],
+    ) -> Propose:
+        memory = knowledge.memory
+
+        def propose(key: PRNGKeyArray, rho: Float[Array, "lanes K"]) -> Proposal:
+            weights = proposal_weights(memory, knowledge.detector, game.space, settings, rho)
+            choice = jax.random.categorical(key, jnp.log(weights), axis=-1)
+            return Proposal(memory.delta[choice], jnp.where(memory.used[choice], choice, NO_ENTRY).astype(jnp.int32))
+
+        return propose
+
+    def learn(
+        self,
+        game: Game[Any],
+        settings: StructuredSettings,
+        learner: Learner[StructuredKnowledge],
+        rollout: Rollout,
+        key: PRNGKeyArray,
+    ) -> KnowledgeUpdate[StructuredKnowledge]:
+        space, before, flat = game.space, learner.knowledge, rollout.flat
+        memory, entry = remember(before.memory, space, flat.delta, flat.changed)
+        memory = count_visits(memory, space, flat.after, flat.changed & flat.explores, flat.changed & ~flat.explores)
+        memory = count_attempts(memory, flat.choice, flat.tried, flat.success)
+        positives, outcomes = write_replays(before, entry, flat)
+
+        def loss(detector: EdgeDetector, key: PRNGKeyArray) -> Float[Array, ""]:
+            return edge_loss(detector, space, key, memory.delta, positives, outcomes, settings.edge_batch)
+
+        keys = jax.random.split(key, settings.edge_steps)
+        detector, moments, losses = descend(loss, before.detector, before.detector_moments, settings.edge_rate, keys)
+        reward = exploration_reward(memory, detector, space, rollout.trajectory, settings)
+        knowledge = StructuredKnowledge(memory, detector, moments, positives, outcomes)
+        return KnowledgeUpdate(
+            knowledge, partial(transition_targets, space, settings, memory, entry, rollout), reward, losses
+        )
+
+    def known(self, knowledge: StructuredKnowledge) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
+        return knowledge.memory.size, knowledge.memory.overflow
+
+    def agent_of(self, learner: Learner[StructuredKnowledge], game: Game[Any], settings: StructuredSettings) -> Agent:
+        knowledge = learner.knowledge
+        return Agent(learner.policy, knowledge.detector, *condense(knowledge.memory), game, settings)
+
+
+def write_replays(knowledge: StructuredKnowledge, entry: Int[Array, "n"], flat: Trajectory) -> tuple[Replay, Replay]:
+    """Feasible: every change, by either policy. Outcomes: every execution attempt."""
+    clock = flat.clock.astype(jnp.float32)
+    positives = push(knowledge.positives, entry, flat.rho, flat.changed, clock, flat.changed)
+    outcomes = push(knowledge.outcomes, flat.choice, flat.rho, flat.success, clock, flat.tried)
+    return positives, outcomes
+
+
+def transition_targets(
+    space: Product,
+    settings: StructuredSettings,
+    memory: Memory,
+    entry: Int[Array, "n"],
+    rollout: Rollout,
+    values: ValuedRollout,
+    reward: Float[Array, "time lanes"] | None,
+) -> tuple[Targets, Subgoals]:
+    """Targets about every transition of 𝓑; `entry` is the one that each step made."""
+    steps, flat = rollout.trajectory, rollout.flat
+    made, entries = entry.reshape(steps.action.shape), jnp.arange(len(memory.key))
+    assert reward is not None
+
+    def execution(transition: tuple[Array, Array]) -> Float[Array, "time lanes"]:
+        number, delta = transition
+        return values.execution(delta, steps.changed & (made == number), steps.changed)
+
+    each = for_each_used(memory.used, (entries, memory.delta), execution, jnp.zeros(steps.action.shape))
+    weight = learnable(space, settings, memory, flat)
+    explored = flat.usable if settings.relabel else flat.usable & flat.explores
+    targets = Targets(
+        flat.observation, flat.rho, flat.action, None, by_step(each), weight,
+        values.exploration(reward).reshape(-1), explored,
+    )  # fmt: skip
+    return targets, Subgoals(memory.delta, memory.size)
+
+
+def learnable(space: Product, settings: StructuredSettings, memory: Memory, flat: Trajectory) -> Bool[Array, "n C"]:
+    """Which transitions every step teaches about: those with an end inside the space or, in the paper, its own."""
+    inside = space.contains(space.compose(flat.rho[:, None], memory.delta)) & flat.usable[:, None]
+    weight = inside & memory.used
+    if not settings.relabel:
+        weight &= (flat.choice[:, None] == jnp.arange(len(memory.key))) & ~flat.explores[:, None]
+    return weight
