@@ -1,5 +1,6 @@
-"""Every annotation of a shape or a type in `saplan` is checked whenever a test calls it; users pay nothing for that."""
+"""What all tests share: types and shapes are checked, and programs are compiled quickly and only once."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,8 +8,22 @@ import jax
 import pytest
 from jaxtyping import install_import_hook
 
-# The numeric tower: whoever asks for a float also takes an int, as type checkers do.
+# The numeric tower: a function that takes a float takes an int too, as type checkers have it. Users pay nothing.
 install_import_hook("saplan", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+
+PROGRAMS = Path(__file__).parent.parent / ".pytest_cache" / "programs"
+COMPILER = {
+    "jax_disable_most_optimizations": True,  # small worlds are played in milliseconds and compiled in seconds
+    "jax_compilation_cache_dir": str(PROGRAMS),
+    "jax_persistent_cache_min_compile_time_secs": 0.1,
+    "jax_persistent_cache_min_entry_size_bytes": 0,
+}
+"""For this process and, through the environment, for those that tests start. Variables that are set already win."""
+PROGRAMS.mkdir(mode=0o700, parents=True, exist_ok=True)
+for option, value in COMPILER.items():
+    if option.upper() not in os.environ:
+        os.environ[option.upper()] = str(value)
+        jax.config.update(option, value)
 
 MAPS = Path("/proc/self/maps")
 MANY = 30_000

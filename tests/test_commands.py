@@ -3,10 +3,8 @@
 import itertools
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
-import jax
 import pytest
 
 from saplan.cli import main
@@ -19,17 +17,14 @@ SMALL = [word for name, value in (SIZES | REPLAY).items() for word in (f"--{name
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A run directory of a training far too short to be good for anything, quickly compiled."""
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run directory of a training far too short to be good for anything."""
     out = tmp_path_factory.mktemp("runs") / "tiny"
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
     assert (
         main(["train", "switches", "--steps", "16384", *SMALL, "--eval-points", "0", "--seed", "3", "--out", str(out)])
         == 0
     )
-    yield out
-    jax.config.update("jax_disable_most_optimizations", before)
+    return out
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import jax
 import pytest
 
 from saplan.cli import main
@@ -34,12 +33,9 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A directory like the clone's, in which commands may leave things: later ones build on earlier ones."""
     place, before = tmp_path_factory.mktemp("clone"), Path.cwd()
     (place / "examples").symlink_to(README.parent / "examples")
-    optimised = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
     os.chdir(place)
     yield
     os.chdir(before)
-    jax.config.update("jax_disable_most_optimizations", optimised)
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command != "saplan watch"])

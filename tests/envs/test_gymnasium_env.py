@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
-from loading import load
 
 import saplan
 from saplan.algebra import Integer, Natural, Product
 from saplan.envs.gymnasium_env import HostWorld, gym_world
 from saplan.errors import InputError
+from tests.loading import load
 
 
 class Counter(gymnasium.Env[Any, Any]):

@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from loading import load
 
 import saplan
 from saplan.envs.gymnasium_env import HostWorld, gym_world
+from tests.loading import load
 
 pytest.importorskip("minigrid", reason="the examples of MiniGrid need it: pip install minigrid")
 mini_grid = load("examples/mini_grid.py")

@@ -17,8 +17,8 @@ from saplan.rl.history import empty_history
 from saplan.rl.rollout import RolloutState, Trajectory
 from saplan.rl.settings import Settings
 
-from .opinions import memory_of, steps_of
 from .probe import COUNT_UP, GAME, SMALL, TOGGLE, Corridor, stacked, standing
+from .structured.opinions import memory_of, steps_of
 
 DOWN, STAY = (-1.0, 0.0), (0.0, 0.0)
 UP_ENTRY, TOGGLE_ENTRY, DOWN_ENTRY, EMPTY_ENTRY = range(4)

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import quick_compilation
 from tests.reliability.cases import USUAL, config_of
 from tests.reliability.tiny import train_tiny
-
-__all__ = ["quick_compilation"]
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ def start(run: Path, where: int, cache: Path, case: str) -> subprocess.Popen[str
     root = Path(__file__).parent.parent.parent
     environment = {
         **os.environ, "PYTHONPATH": str(root), "JAX_COMPILATION_CACHE_DIR": str(cache),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }  # fmt: skip
     command = [sys.executable, "-m", "tests.reliability.tiny", str(run), str(where), case]
     return subprocess.Popen(

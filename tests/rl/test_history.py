@@ -8,8 +8,7 @@ import numpy as np
 
 from saplan.methods.executor import choose_actions
 from saplan.rl.history import empty_history, extend, marks, repeats
-
-from .probe import GAME, LEFT, PRESS, RIGHT, TOGGLE, Lit, stacked, standing, trained
+from tests.methods.probe import GAME, LEFT, PRESS, RIGHT, TOGGLE, Lit, stacked, standing, trained
 
 HERE, THERE = jnp.array([[1, 2, 3]], jnp.int16), jnp.array([[3, 2, 1]], jnp.int16)
 

@@ -20,8 +20,7 @@ from saplan.rl.rollout import (
     roll_out,
     usable,
 )
-
-from .probe import COUNT_UP, GAME, LEFT, PRESS, SMALL, TOGGLE, Corridor, Lit, stacked, standing
+from tests.methods.probe import COUNT_UP, GAME, LEFT, PRESS, SMALL, TOGGLE, Corridor, Lit, stacked, standing
 
 
 class Deadly(Corridor):
@@ -111,7 +110,7 @@ def test_the_clock_fails_an_execution() -> None:
     assert not bool(usable(steps)), "what would have come is not known"
 
 
-@pytest.mark.parametrize(("clock", "wish"), [(4, COUNT_UP), (0, TOGGLE)])
+@pytest.mark.parametrize(("clock", "subgoal"), [(4, COUNT_UP), (0, TOGGLE)])
 def test_a_failed_execution_may_go_on(clock: int, subgoal: tuple[float, float]) -> None:
     state, action = (IN_BETWEEN, LEFT) if clock else (AT_BUTTON, PRESS)
     lanes, steps = once(state, action, clock=clock, subgoal=subgoal, age=7, rules=replace(RULES, restart=0.0))

@@ -2,9 +2,8 @@
 
 import re
 
-from loading import ROOT, load
-
 from saplan.viewer.server import LISTED, STATIC
+from tests.loading import ROOT, load
 
 
 def test_the_table_is_that_of_the_measurement() -> None:

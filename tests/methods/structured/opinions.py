@@ -44,7 +44,7 @@ def memory_of(space: Product, changes: Any, capacity: int, explored: Any = (), e
 def steps_of(space: Product, slots: int = 2, **given: Any) -> Trajectory:
     """Recorded steps; what is not given is that of a step at ρ = 0 which did nothing, exploring."""
     shape = jnp.asarray(next(iter(given.values()))).shape
-    shape = shape[:-1] if next(iter(given)) in ("rho", "delta", "after", "wish") else shape
+    shape = shape[:-1] if next(iter(given)) in ("rho", "delta", "after", "subgoal") else shape
     rho = jnp.asarray(given.get("rho", jnp.zeros((*shape, space.size))), jnp.float32)
     delta = jnp.asarray(given.get("delta", jnp.zeros_like(rho)), jnp.float32)
     after = space.compose(rho, delta)
@@ -62,7 +62,7 @@ def steps_of(space: Product, slots: int = 2, **given: Any) -> Trajectory:
     return Trajectory(
         sight=jnp.zeros((*shape, slots), jnp.int16),
         rho=rho,
-        subgoal=jnp.asarray(given.get("wish", jnp.zeros_like(rho)), jnp.float32),
+        subgoal=jnp.asarray(given.get("subgoal", jnp.zeros_like(rho)), jnp.float32),
         action=jnp.asarray(given.get("action", jnp.zeros(shape)), jnp.int32),
         delta=delta,
         after=after,

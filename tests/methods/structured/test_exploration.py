@@ -8,9 +8,9 @@ import pytest
 
 from saplan.algebra import Cyclic, Natural, Product
 from saplan.methods.structured.exploration import exploration_reward, joint_rarity, rarity
+from tests.methods.probe import SMALL
 
 from .opinions import memory_of, opinion, steps_of
-from .probe import SMALL
 
 SPACE = Product.of(count=Natural(), dial=Cyclic(3))
 UP, TURN = (1.0, 0.0), (0.0, 1.0)

@@ -9,9 +9,9 @@ import pytest
 from saplan.algebra import Cyclic, Natural, Product
 from saplan.methods.structured.memory import Memory, empty_memory
 from saplan.methods.structured.proposals import normalised, proposal_weights
+from tests.methods.probe import SMALL
 
 from .opinions import memory_of, opinion
-from .probe import SMALL
 
 SPACE = Product.of(count=Natural(), dial=Cyclic(3))
 UP, DOWN, TURN = (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)

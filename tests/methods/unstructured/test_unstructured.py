@@ -10,17 +10,16 @@ from saplan.games import make_game
 from saplan.goals import Goal
 from saplan.methods.base import train_chunk
 from saplan.methods.executor import DEFAULT_PLANNER
+from saplan.methods.unstructured.agent import TablePlanner, UnstructuredAgent
 from saplan.methods.unstructured.learner import (
     OneHotEncoder,
-    TablePlanner,
-    UnstructuredAgent,
-    UnstructuredSettings,
     agent_of,
     begin_unstructured,
     draw_neighbour,
     update_unstructured,
 )
 from saplan.methods.unstructured.rounding import rounded
+from saplan.methods.unstructured.settings import UnstructuredSettings
 from tests.methods.probe import GAME, SMALL, standing
 
 SETTINGS = UnstructuredSettings(**{**vars(SMALL), "nodes": 64, "degree": 4, "epoch": 8})

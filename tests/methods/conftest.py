@@ -1,3 +1,0 @@
-from tests.quick import quick_compilation
-
-__all__ = ["quick_compilation"]
