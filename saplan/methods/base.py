@@ -6,8 +6,9 @@ of a curriculum), and trains the policy on the method's targets. It trains witho
 
 import abc
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import equinox as eqx
 import jax
@@ -71,7 +72,8 @@ TargetMaker = Callable[[ValuedRollout, Float[Array, "time lanes"] | None], tuple
 """(values of a rollout, scaled exploration reward) → the policy's targets for it."""
 
 
-class KnowledgeUpdate(NamedTuple, Generic[Knowledge]):
+@dataclass(frozen=True)
+class KnowledgeUpdate(Generic[Knowledge]):
     """What a method learnt from a rollout, apart from its policy."""
 
     knowledge: Knowledge

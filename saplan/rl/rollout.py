@@ -6,6 +6,7 @@ subgoal. Methods whose subgoals are not changes bring their own `Judge`.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple
 
 import equinox as eqx
@@ -113,7 +114,8 @@ Judge = Callable[[Change, Float[Array, "lanes W"]], StepOutcome]
 """(step in attributes, subgoal) → what that means for the attempt."""
 
 
-class Player(NamedTuple, Generic[State]):
+@dataclass(frozen=True)
+class Player(Generic[State]):
     """How a method plays: its policy, its proposals, its verdict on a step, and a fresh map per lane."""
 
     act: Act

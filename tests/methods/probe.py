@@ -14,10 +14,10 @@ from saplan.algebra import Cyclic, Natural, Product
 from saplan.games.game import Game, Words
 from saplan.games.scene import Scene
 from saplan.goals import Goal, exactly
-from saplan.methods.base import Learner, begin_training, train_chunk
+from saplan.methods.base import Learner, train_chunk
 from saplan.methods.structured.agent import Agent
-from saplan.methods.structured.memory import condense
-from saplan.rl.settings import Settings
+from saplan.methods.structured.learner import Structured, StructuredKnowledge
+from saplan.methods.structured.settings import StructuredSettings
 
 LEFT, RIGHT, PRESS = range(3)
 COUNT_UP, TOGGLE = (1.0, 0.0), (0.0, 1.0)
@@ -118,7 +118,7 @@ def stacked(*states: Any) -> Any:
 
 
 GAME = Corridor()
-SMALL = Settings(
+SMALL = StructuredSettings(
     lanes=32, rollout=16, hidden=32, learning_rate=3e-3, epochs=2, minibatches=4, attempt_steps=12, game_steps=40,
     restart=0.5, discount=0.9, trace=0.8, temperature=0.05, repeat_cost=0.5, explore_discount=0.95,
     explore_temperature=0.1, explore_random=0.2, alpha_surprise=0.0, alpha_rare=1.0, capacity=4, threshold=0.1,
@@ -127,21 +127,25 @@ SMALL = Settings(
 )  # fmt: skip
 """Every number that matters is given: the tests do not hang on the defaults."""
 UPDATES = 240
+METHOD = Structured()
 
 
-def begun(seed: int, settings: Settings = SMALL) -> Learner:
-    return begin_training(GAME, settings, jax.random.key(seed))
+Learning = Learner[StructuredKnowledge]
 
 
-def chunks(learner: Learner, count: int, times: int) -> Learner:
+def begun(seed: int, settings: StructuredSettings = SMALL) -> Learning:
+    return METHOD.begin(GAME, settings, jax.random.key(seed))
+
+
+def chunks(learner: Learning, count: int, times: int) -> Learning:
     """`count` × `times` updates."""
     for _ in range(times):
-        learner, _ = train_chunk(GAME, SMALL, UPDATES, count, count, learner)
+        learner, _ = train_chunk(METHOD, GAME, SMALL, UPDATES, count, count, learner)
     return learner
 
 
-def agent_of(learner: Learner) -> Agent:
-    return Agent(learner.policy, learner.detector, *condense(learner.memory), GAME, SMALL)
+def agent_of(learner: Learning) -> Agent:
+    return METHOD.agent_of(learner, GAME, SMALL)
 
 
 @functools.cache

@@ -1,7 +1,6 @@
 """The curriculum: goals at the distance asked for, hindsight that is true, and stages that advance on success alone."""
 
 from dataclasses import replace
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -12,29 +11,20 @@ from saplan.errors import InputError
 from saplan.games import make_game
 from saplan.goals import Goal
 from saplan.methods.base import train_chunk
-from saplan.methods.curriculum import (
-    STAGES,
-    ahead,
-    begin_curriculum,
-    by_goal,
-    curriculum_settings,
-    draw_goals,
-    make_targets,
-    reached,
-    update_curriculum,
-)
+from saplan.methods.curriculum import STAGES, Curriculum, ahead, draw_goals, reached
 from saplan.methods.oracle import Oracle
-from saplan.methods.policy import sample_actions
-from saplan.rl.rollout import fresh_maps, roll_out
+from saplan.methods.targets import value_rollout
+from saplan.rl.rollout import fresh_maps
 from tests.methods.probe import GAME
 from tests.methods.structured.opinions import steps_of
 
+METHOD = Curriculum()
 TINY = {"lanes": 16, "rollout": 16, "hidden": 8, "minibatches": 2, "epochs": 1}
 
 
 def drawn(name: str, stage: int, lanes: int = 32):
     game = make_game(name)
-    settings = replace(curriculum_settings(game), **TINY, farthest_share=1.0)
+    settings = replace(METHOD.settings_for(game), **TINY, farthest_share=1.0)
     states = fresh_maps(game, jax.random.key(0), lanes)
     rho = jax.vmap(game.attributes)(states)
     subgoal, distance = jax.jit(lambda r: draw_goals(game, settings, jax.random.key(1), r, jnp.int32(stage)))(rho)
@@ -85,15 +75,15 @@ def test_hindsight_looks_to_the_end_of_a_game_and_no_further() -> None:
 
 def test_stages_advance_on_success_alone() -> None:
     game = make_game("switches")
-    easy = replace(curriculum_settings(game), **TINY, advance_at=1e-6, measured_on=1)
+    easy = replace(METHOD.settings_for(game), **TINY, advance_at=1e-6, measured_on=1)
     hard = replace(easy, advance_at=1.0, measured_on=10**6)
     stages = []
     for settings in (easy, hard):
-        learner = begin_curriculum(game, settings, jax.random.key(0))
-        learner, report = train_chunk(game, settings, 100, 24, 24, learner, update_curriculum)
+        learner = METHOD.begin(game, settings, jax.random.key(0))
+        learner, report = train_chunk(METHOD, game, settings, 100, 24, 24, learner)
         assert np.isfinite(np.asarray(report.policy_loss)).all()
         assert not bool(learner.lanes.explores.any())
-        stages.append(int(learner.stage))
+        stages.append(int(learner.knowledge.stage))
     assert stages[0] > 1
     assert stages[1] == 1
     assert stages[0] <= STAGES["switches"]
@@ -101,18 +91,15 @@ def test_stages_advance_on_success_alone() -> None:
 
 def test_lessons_are_true_and_never_ask_for_what_already_holds() -> None:
     game = make_game("switches")
-    settings = replace(curriculum_settings(game), **TINY)
-    learner = begin_curriculum(game, settings, jax.random.key(0))
-    fresh = fresh_maps(game, jax.random.key(1), settings.lanes)
-    subgoal, _ = draw_goals(game, settings, jax.random.key(2), jax.vmap(game.attributes)(fresh), learner.stage)
+    settings = replace(METHOD.settings_for(game), **TINY)
+    learner = METHOD.begin(game, settings, jax.random.key(0))
 
     @jax.jit
     def taught():
-        act = partial(sample_actions, learner.policy, settings)
-        lanes, steps = roll_out(
-            game, settings, jax.random.key(3), learner.lanes, fresh, act, lambda key, rho: subgoal, by_goal(game)
-        )
-        return steps, make_targets(game, settings, learner.policy, steps, lanes)
+        rollout = METHOD.play(game, settings, learner, jax.random.key(3))
+        learnt = METHOD.learn(game, settings, learner, rollout, jax.random.key(4))
+        values = value_rollout(game, settings, learner.policy, rollout)
+        return rollout.trajectory, learnt.targets(values, None)[0]
 
     steps, batch = taught()
     holds = jax.vmap(lambda w: reached(game, batch.rho, w), in_axes=1, out_axes=1)(batch.subgoal)
@@ -125,4 +112,4 @@ def test_lessons_are_true_and_never_ask_for_what_already_holds() -> None:
 
 def test_a_game_without_distances_is_refused() -> None:
     with pytest.raises(InputError, match="does not fit"):
-        curriculum_settings(GAME)
+        METHOD.settings_for(GAME)

@@ -12,12 +12,13 @@ from jaxtyping import Array
 
 from saplan.methods.encoders import AlgebraEncoder
 from saplan.methods.policy import Policy
-from saplan.methods.targets import Targets, make_targets, policy_loss, review, unharmed
+from saplan.methods.structured.learner import transition_targets
+from saplan.methods.structured.settings import StructuredSettings
+from saplan.methods.targets import Rollout, Subgoals, Targets, policy_loss, unharmed, value_rollout
 from saplan.rl.history import empty_history
 from saplan.rl.rollout import RolloutState, Trajectory
-from saplan.rl.settings import Settings
 
-from .probe import COUNT_UP, GAME, SMALL, TOGGLE, Corridor, stacked, standing
+from .probe import COUNT_UP, GAME, SMALL, TOGGLE, Corridor, CorridorState, stacked, standing
 from .structured.opinions import memory_of, steps_of
 
 DOWN, STAY = (-1.0, 0.0), (0.0, 0.0)
@@ -51,22 +52,26 @@ STEPS = steps_of(
     delta=[[STAY, STAY], [STAY, STAY], [COUNT_UP, STAY]],
     rho=[[(0, 1), (0, 0)], [(0, 1), (0, 0)], [(0, 1), (1, 0)]],
     subgoal=[[COUNT_UP, TOGGLE]] * 3,
+    choice=[[UP_ENTRY, TOGGLE_ENTRY]] * 3,
     explores=[[True, False]] * 3,
     game_over=[[False, False], [False, True], [False, False]],
 )
 REWARD = jnp.array([[0.0, 0.0], [0.0, 0.0], [2.0, 0.0]])
 
 
-def lanes_after() -> RolloutState:
+def lanes_after() -> RolloutState[CorridorState]:
     states = stacked(standing(0, 1, 1), standing(2, 1, 0))
     zero = jnp.zeros(2, jnp.int32)
     rho = jax.vmap(GAME.attributes)(states)
-    return RolloutState(states, rho, jnp.ones(2, bool), jnp.zeros((2, 2)), zero, zero, zero, empty_history(2, 4))
+    return RolloutState(states, rho, jnp.ones(2, bool), jnp.zeros((2, 2)), zero, zero, zero, zero, empty_history(2, 4))
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def teach(settings: Settings, steps: Trajectory, reward: Array) -> Targets:
-    return make_targets(GAME, settings, indifferent(), MEMORY, steps, lanes_after(), reward)
+def teach(settings: StructuredSettings, steps: Trajectory, reward: Array) -> Targets:
+    rollout = Rollout.of(steps, lanes_after())
+    entry = MEMORY.index(GAME.space, rollout.flat.delta)
+    values = value_rollout(GAME, settings, indifferent(), rollout)
+    return transition_targets(GAME.space, settings, MEMORY, entry, rollout, values, reward)[0]
 
 
 def taught(steps: Trajectory = STEPS, reward: Array = REWARD, **numbers: bool) -> Targets:
@@ -118,7 +123,8 @@ def test_what_costs_something_vital_is_worth_less() -> None:
     share = unharmed(Mortal(), replace(RULES, harm=2.0), steps)
     np.testing.assert_allclose(share[:, 0], [1.0, (2 / 3) ** 2, 1.0], rtol=1e-6)
     assert share[:, 1].tolist() == [1.0, 1.0, 1.0], "who has nothing loses nothing"
-    harmed, whole = (review(game, RULES, indifferent(), steps, lanes_after()) for game in (Mortal(), GAME))
+    rollout = Rollout.of(steps, lanes_after())
+    harmed, whole = (value_rollout(game, RULES, indifferent(), rollout) for game in (Mortal(), GAME))
     made = steps.changed & (jnp.arange(3)[:, None] == 1)
     for part in (lambda r: r.execution(jnp.array(DOWN), made, steps.changed), lambda r: r.exploration(made * 2.0)):
         np.testing.assert_allclose(part(harmed)[1, 0], (2 / 3) ** RULES.harm * part(whole)[1, 0], rtol=1e-5)
@@ -171,7 +177,7 @@ def test_the_loss_by_hand() -> None:
     target = jnp.array([[1.0, 0.0, 0.5, 0.0], [0.0, 0.25, 0.0, 0.0]])
     weight = jnp.array([[True, False, True, False], [False, True, False, False]])
     batch = Targets(
-        sight=jnp.ones((2, 2), jnp.int16),
+        observation=jnp.ones((2, 2), jnp.int16),
         rho=jnp.array([(0.0, 1.0), (1.0, 0.0)]),
         action=jnp.array([0, 2]),
         subgoal=None,
@@ -182,5 +188,5 @@ def test_the_loss_by_hand() -> None:
     )
     entropy = lambda y: -(y * np.log(VALUE) + (1 - y) * np.log1p(-VALUE))  # noqa: E731
     expected = (entropy(1.0) + entropy(0.5) + entropy(0.25)) / 2 + 0.5 * 0.5 * (0.75 - THOUGHT) ** 2
-    loss = jax.jit(lambda batch: policy_loss(indifferent(), MEMORY.delta, MEMORY.size, batch))
+    loss = jax.jit(lambda batch: policy_loss(indifferent(), Subgoals(MEMORY.delta, MEMORY.size), batch))
     assert float(loss(batch)) == pytest.approx(expected, rel=1e-5)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saplan.methods.base import begin_training, train_chunk, train_chunk_of_each
+from saplan.methods.base import train_chunk, train_chunk_of_each
 from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER, choose_actions
 from saplan.planning import Outcome
 from saplan.rl.history import empty_history
@@ -18,6 +18,7 @@ from .probe import (
     COUNT_UP,
     GAME,
     LEFT,
+    METHOD,
     PRESS,
     RIGHT,
     SMALL,
@@ -121,7 +122,10 @@ def test_the_size_of_chunks_does_not_matter() -> None:
 def test_lanes_play_on_from_chunk_to_chunk() -> None:
     before, after = chunks(begun(3), 4, 1), chunks(begun(3), 4, 2)
     assert (int(before.updates), int(after.updates)) == (4, 8)
-    seen = [int(learner.memory.explored.sum() + learner.memory.executed.sum()) for learner in (before, after)]
+    seen = [
+        int(learner.knowledge.memory.explored.sum() + learner.knowledge.memory.executed.sum())
+        for learner in (before, after)
+    ]
     assert seen[0] < seen[1] <= 8 * SMALL.lanes * SMALL.rollout * GAME.space.size
 
 
@@ -140,9 +144,9 @@ def branches(jaxpr: Any) -> list[int]:
 def test_learners_side_by_side_branch_as_one_does() -> None:
     """If a branch were chosen by each learner for itself, all ways would be computed for all."""
     settings = replace(SMALL, capacity=16)
-    learner = begin_training(GAME, settings, jax.random.key(0))
+    learner = begun(0, settings)
     pair = jax.tree.map(lambda x: jnp.stack([x, x]), learner)
-    alone = jax.make_jaxpr(lambda x: train_chunk.__wrapped__(GAME, settings, 10, 2, 2, x))(learner)
-    together = jax.make_jaxpr(lambda x: train_chunk_of_each.__wrapped__(GAME, settings, 10, 2, 2, x))(pair)
+    alone = jax.make_jaxpr(lambda x: train_chunk.__wrapped__(METHOD, GAME, settings, 10, 2, 2, x))(learner)
+    together = jax.make_jaxpr(lambda x: train_chunk_of_each.__wrapped__(METHOD, GAME, settings, 10, 2, 2, x))(pair)
     for program in (alone, together):
         assert branches(program.jaxpr).count(3) == 2, "room for 4, 8 or 16 transitions, in targets and in losses"

@@ -10,16 +10,18 @@ import pytest
 
 from saplan.rl.history import marks
 from saplan.rl.rollout import (
+    Player,
+    Proposal,
     RolloutState,
     Trajectory,
     advance,
-    begin,
+    begin_rollout,
     by_first_change,
     draw_handover,
     fresh_maps,
     roll_out,
-    usable,
 )
+from saplan.rl.settings import Settings
 from tests.methods.probe import COUNT_UP, GAME, LEFT, PRESS, SMALL, TOGGLE, Corridor, Lit, stacked, standing
 
 
@@ -39,6 +41,18 @@ FRESH = standing(2, 2, 0)
 AT_BUTTON, IN_BETWEEN = standing(0, 1, 1), standing(2, 1, 1)
 
 
+def player_of(game, fresh, action, subgoal) -> Player:
+    """Plays one action and proposes one subgoal, either of which may be a function of a key."""
+    drawn = lambda x, key: x(key) if callable(x) else x  # noqa: E731
+    return Player(
+        act=lambda key, observation, place, lanes: drawn(action, key),
+        propose=lambda key, rho: Proposal(drawn(subgoal, key), jnp.zeros(len(rho), jnp.int32)),
+        judge=by_first_change(game.space),
+        fresh=fresh,
+        fresh_rho=jax.vmap(game.attributes)(fresh),
+    )
+
+
 def once(
     state, action: int, *, explores=False, subgoal=COUNT_UP, clock=0, age=0, handover=0, rules=RULES, game=GAME
 ) -> tuple[RolloutState, Trajectory]:
@@ -49,16 +63,14 @@ def once(
         rho=twice(game.attributes(state)),
         explores=twice(explores),
         subgoal=twice(jnp.array(subgoal)),
+        choice=twice(jnp.int32(0)),
         clock=twice(clock),
         age=twice(age),
         handover=twice(handover),
         history=twice(jnp.zeros(4, jnp.uint32)),
     )
-    following, steps = advance(
-        game, rules, jax.random.key(0), lanes, stacked(FRESH, FRESH),
-        lambda key, sight, place, lanes: twice(action), lambda key, rho: twice(jnp.array(NEXT_WISH)),
-        by_first_change(game.space),
-    )  # fmt: skip
+    player = player_of(game, stacked(FRESH, FRESH), twice(action), twice(jnp.array(NEXT_WISH)))
+    following, steps = advance(game, rules, jax.random.key(0), lanes, player)
     return jax.tree.map(lambda x: x[0], following), jax.tree.map(lambda x: x[0], steps)
 
 
@@ -99,7 +111,7 @@ def test_no_change_goes_on() -> None:
     assert stands(lanes) == (1, 1, 1)
     assert (int(lanes.clock), int(lanes.age)) == (3, 8)
     assert lanes.subgoal.tolist() == list(COUNT_UP)
-    assert bool(usable(steps))
+    assert bool(steps.usable)
 
 
 def test_the_clock_fails_an_execution() -> None:
@@ -107,7 +119,7 @@ def test_the_clock_fails_an_execution() -> None:
     lanes, steps = once(IN_BETWEEN, LEFT, clock=4)
     assert ends(steps) == {"failure": True, "game_over": True}
     assert stands(lanes) == stands_fresh()
-    assert not bool(usable(steps)), "what would have come is not known"
+    assert not bool(steps.usable), "what would have come is not known"
 
 
 @pytest.mark.parametrize(("clock", "subgoal"), [(4, COUNT_UP), (0, TOGGLE)])
@@ -119,7 +131,7 @@ def test_a_failed_execution_may_go_on(clock: int, subgoal: tuple[float, float]) 
     assert stands(lanes) == ((1, 1, 1) if clock else (0, 2, 1))
     assert (int(lanes.clock), int(lanes.age)) == (0, 8)
     assert lanes.subgoal.tolist() == list(NEXT_WISH)
-    assert bool(usable(steps))
+    assert bool(steps.usable)
 
 
 def test_the_wished_change_at_the_last_moment_is_a_success() -> None:
@@ -150,12 +162,12 @@ def test_a_game_has_a_horizon_and_the_attempt_in_progress_finishes() -> None:
     assert (int(lanes.clock), int(lanes.age)) == (2, 20)
     lanes, steps = once(IN_BETWEEN, LEFT, clock=4, age=22)
     assert ends(steps) == {"failure": True, "game_over": True}
-    assert not bool(usable(steps))
+    assert not bool(steps.usable)
     assert stands(lanes) == stands_fresh()
     assert (int(lanes.clock), int(lanes.age)) == (0, 0)
     lanes, steps = once(AT_BUTTON, PRESS, age=19)
     assert ends(steps) == {"changed": True, "success": True, "game_over": True}
-    assert bool(usable(steps))
+    assert bool(steps.usable)
 
 
 def test_exploring_is_cut_off_by_the_horizon() -> None:
@@ -168,20 +180,17 @@ def test_a_death_is_a_failed_attempt() -> None:
     _, steps = once(IN_BETWEEN, LEFT, clock=1, game=Deadly())
     assert ends(steps) == {"failure": True, "game_over": True}
     assert bool(steps.lost)
-    assert bool(usable(steps)), "nothing follows a death, and that is known"
+    assert bool(steps.usable), "nothing follows a death, and that is known"
 
 
 def test_every_executing_attempt_of_a_rollout_has_an_outcome() -> None:
     """By estimate nearly half of the impossible attempts were cut off by the horizon and never labelled."""
     rules = replace(RULES, lanes=64, rollout=200, restart=0.0, game_steps=12)
-    walk = lambda key, sight, place, lanes: jnp.full(64, LEFT)  # noqa: E731
-    subgoal = lambda key, rho: jnp.tile(jnp.array(COUNT_UP), (64, 1))  # noqa: E731
-    start = eqx.tree_at(lambda x: x.explores, begin(GAME, rules, jax.random.key(1), 2), jnp.zeros(64, bool))
-    fresh, judge = fresh_maps(GAME, jax.random.key(3), 64), by_first_change(GAME.space)
-    never = replace(rules, explores=False)
-    _, steps = jax.jit(lambda lanes: roll_out(GAME, never, jax.random.key(7), lanes, fresh, walk, subgoal, judge))(
-        start
-    )
+    start = eqx.tree_at(lambda x: x.explores, begin_rollout(GAME, rules, jax.random.key(1), 2), jnp.zeros(64, bool))
+    fresh = fresh_maps(GAME, jax.random.key(3), 64)
+    player = player_of(GAME, fresh, jnp.full(64, LEFT), jnp.tile(jnp.array(COUNT_UP), (64, 1)))
+    never = Settings(lanes=64, rollout=200, attempt_steps=5, game_steps=12)
+    _, steps = jax.jit(lambda lanes: roll_out(GAME, never, jax.random.key(7), lanes, player))(start)
     begun, judged = int((steps.clock == 1).sum()), int((steps.success | steps.failure).sum())
     assert begun - 64 <= judged <= begun, "all but those in progress at the end"
 
@@ -223,14 +232,12 @@ def test_the_trail_is_of_places() -> None:
 @pytest.mark.parametrize(("interleave", "explores"), [(0.0, 1.0), (1.0, 0.0), (0.25, 0.75)])
 def test_executing_is_interleaved_with_exploring(interleave: float, explores: float) -> None:
     rules = replace(RULES, lanes=400, interleave=interleave)
-    lanes = begin(GAME, rules, jax.random.key(0), 2)
+    lanes = begin_rollout(GAME, rules, jax.random.key(0), 2)
     many = lambda x: jnp.broadcast_to(jnp.asarray(x), (400, *jnp.shape(x)))  # noqa: E731
     state = jax.tree.map(many, AT_BUTTON)
     lanes = replace(lanes, state=state, rho=jax.vmap(GAME.attributes)(state), handover=many(1000))
-    following, steps = advance(
-        GAME, rules, jax.random.key(1), lanes, state, lambda key, sight, place, lanes: many(PRESS),
-        lambda key, rho: many(jnp.array(NEXT_WISH)), by_first_change(GAME.space),
-    )  # fmt: skip
+    player = player_of(GAME, state, many(PRESS), many(jnp.array(NEXT_WISH)))
+    following, steps = advance(GAME, rules, jax.random.key(1), lanes, player)
     assert bool(steps.explores.all())
     assert abs(float(following.explores.mean()) - explores) < 0.07
 
@@ -240,7 +247,7 @@ def test_the_papers_games_are_played_by_one_policy_alone() -> None:
 
 
 def test_everybody_begins_by_exploring() -> None:
-    lanes = begin(GAME, replace(RULES, lanes=6), jax.random.key(0), 2)
+    lanes = begin_rollout(GAME, replace(RULES, lanes=6), jax.random.key(0), 2)
     assert lanes.explores.all()
     assert not lanes.clock.any()
     assert not lanes.age.any()
@@ -250,13 +257,11 @@ def test_everybody_begins_by_exploring() -> None:
 def test_a_rollout_keeps_its_books() -> None:
     """Chance acts and wishes for a while; every record follows from the one before it."""
     rules = replace(RULES, lanes=16, rollout=400, restart=0.5)
-    draw = lambda key, sight, place, lanes: jax.random.randint(key, (16,), 0, 3)  # noqa: E731
-    subgoal = lambda key, rho: jnp.array([COUNT_UP, TOGGLE])[jax.random.randint(key, (16,), 0, 2)]  # noqa: E731
-    start = begin(GAME, rules, jax.random.key(1), 2)
-    fresh, judge = fresh_maps(GAME, jax.random.key(3), 16), by_first_change(GAME.space)
-    last, steps = jax.jit(lambda lanes: roll_out(GAME, rules, jax.random.key(7), lanes, fresh, draw, subgoal, judge))(
-        start
-    )
+    draw = lambda key: jax.random.randint(key, (16,), 0, 3)  # noqa: E731
+    subgoal = lambda key: jnp.array([COUNT_UP, TOGGLE])[jax.random.randint(key, (16,), 0, 2)]  # noqa: E731
+    start = begin_rollout(GAME, rules, jax.random.key(1), 2)
+    player = player_of(GAME, fresh_maps(GAME, jax.random.key(3), 16), draw, subgoal)
+    last, steps = jax.jit(lambda lanes: roll_out(GAME, rules, jax.random.key(7), lanes, player))(start)
     record = jax.tree.map(np.asarray, steps)
     age, met = np.zeros(16, int), set()
     for t in range(400):

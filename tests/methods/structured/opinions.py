@@ -33,7 +33,7 @@ def opinion(space: Product, judge: Callable[..., Any]) -> Opinion:
 
 def memory_of(space: Product, changes: Any, capacity: int, explored: Any = (), executed: Any = ()) -> Memory:
     """𝓑 with these changes in this order, after these visits."""
-    memory = remember(
+    memory, _ = remember(
         empty_memory(space, capacity, 2**14), space, jnp.array(changes, jnp.float32), jnp.ones(len(changes), bool)
     )
     visits = jnp.array([*explored, *executed], jnp.float32).reshape(-1, space.size)
@@ -60,9 +60,10 @@ def steps_of(space: Product, slots: int = 2, **given: Any) -> Trajectory:
         }.items()
     }
     return Trajectory(
-        sight=jnp.zeros((*shape, slots), jnp.int16),
+        observation=jnp.zeros((*shape, slots), jnp.int16),
         rho=rho,
         subgoal=jnp.asarray(given.get("subgoal", jnp.zeros_like(rho)), jnp.float32),
+        choice=jnp.asarray(given.get("choice", jnp.zeros(shape)), jnp.int32),
         action=jnp.asarray(given.get("action", jnp.zeros(shape)), jnp.int32),
         delta=delta,
         after=after,

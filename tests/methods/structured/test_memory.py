@@ -19,11 +19,11 @@ from saplan.methods.structured.memory import (
     marginals,
     remember,
 )
-from saplan.rl.settings import Settings
+from saplan.methods.structured.settings import StructuredSettings
 
 SPACE = Product.of(count=Natural(), dial=Cyclic(3), ore=Real(resolution=1.0, low=0.0, high=8.0))
 CELLS = 2**14
-take_in = jax.jit(remember, static_argnums=1)
+take_in = jax.jit(lambda *batch: remember(*batch)[0], static_argnums=1)
 
 
 def taken(*changes: tuple[float, float, float], capacity: int = 8, happened: list[bool] | None = None) -> Memory:
@@ -107,7 +107,7 @@ def test_discrete_changes_stay_exact() -> None:
 
     @jax.jit
     def often(memory: Memory) -> Memory:
-        return jax.lax.fori_loop(0, 5000, lambda _, m: remember(m, SPACE, changes, jnp.ones(3, bool)), memory)
+        return jax.lax.fori_loop(0, 5000, lambda _, m: remember(m, SPACE, changes, jnp.ones(3, bool))[0], memory)
 
     memory = often(empty_memory(SPACE, 4, CELLS))
     np.testing.assert_array_equal(memory.delta[:3, :2], changes[:, :2])
@@ -142,7 +142,7 @@ def test_attempts_are_tallied_by_transition() -> None:
     subgoals = jnp.array([(1.0, 0, 0), (0, 1, 0), (1, 0, 0), (1, 0, 0), (5, 0, 0)])
     tried = jnp.array([True, True, True, False, True])
     success = jnp.array([True, False, False, False, True])
-    memory = count_attempts(memory, SPACE, subgoals, tried, success)
+    memory = count_attempts(memory, memory.index(SPACE, subgoals), tried, success)
     assert memory.tried.tolist() == [2, 1, 0, 0, 0, 0, 0, 0]
     assert memory.succeeded.tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
 
@@ -162,7 +162,7 @@ def test_a_constant_change_has_no_spread_however_often_it_is_seen() -> None:
     changes, mask = jnp.tile(jnp.array([0.0, 0.0, 50.3]), (4096, 1)), jnp.ones(4096, bool)
     space = Product.of(count=Natural(), dial=Cyclic(3), ore=Real(resolution=1.0))
     often = jax.jit(
-        lambda memory: jax.lax.scan(lambda m, _: (remember(m, space, changes, mask), None), memory, None, 256)
+        lambda memory: jax.lax.scan(lambda m, _: (remember(m, space, changes, mask)[0], None), memory, None, 256)
     )
     memory = often(empty_memory(space, 4, CELLS))[0]
     assert int(memory.seen[0]) == 2**20
@@ -193,7 +193,7 @@ def test_joint_cells_of_a_large_space_hardly_collide() -> None:
     """Exchange has some 200,000 places; in 2^14 cells their rarity was noise."""
     game = Exchange()
     counts = np.stack(np.meshgrid(*[np.arange(9)] * 3, *[np.arange(7)] * 3, indexing="ij"), -1).reshape(-1, 6)
-    cells = np.asarray(cell(game.space, jnp.array(counts[:200_000], jnp.float32), Settings().cells))
+    cells = np.asarray(cell(game.space, jnp.array(counts[:200_000], jnp.float32), StructuredSettings().cells))
     assert len(np.unique(cells)) > 0.9 * 200_000
 
 

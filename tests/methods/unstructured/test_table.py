@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saplan.methods.unstructured.table import NONE, Table, count_attempts, count_changes, empty_table
+from saplan.methods.unstructured.table import NONE, Table, count_changes, count_tries, empty_table
 
 
 def batches(seed: int, count: int, size: int, values: int):
@@ -28,7 +28,7 @@ def entry(table: Table, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarr
 
 def test_it_counts_as_a_dictionary_does() -> None:
     table, truth = empty_table(1024, 8, 3), Counter()
-    take = jax.jit(count_changes)
+    take = jax.jit(lambda *batch: count_changes(*batch)[0])
     for before, after, changed in batches(0, 12, 200, 4):
         table = take(table, jnp.asarray(before), jnp.asarray(after), jnp.asarray(changed))
         pairs = zip(map(tuple, before), map(tuple, after), changed, strict=True)
@@ -49,20 +49,21 @@ def test_attempts_fade_and_add_up() -> None:
     table = empty_table(64, 4, 2)
     a, b, c = ([[0.0, 0.0]], [[1.0, 0.0]], [[0.0, 1.0]])
     yes, no = jnp.array([True]), jnp.array([False])
-    known = count_changes(table, jnp.array(a), jnp.array(b), yes)
-    for success, decay in ((yes, 1.0), (no, 1.0), (yes, 0.5)):
-        known = count_attempts(known, jnp.array(a), jnp.array(b), yes, success, jnp.asarray(decay))
+    known, _ = count_changes(table, jnp.array(a), jnp.array(b), yes)
     node, column = entry(known, np.array(a), np.array(b))
+    for success, decay in ((yes, 1.0), (no, 1.0), (yes, 0.5)):
+        known = count_tries(known, jnp.asarray(node), jnp.asarray(column), yes, success, jnp.asarray(decay))
     assert float(known.tried[node[0], column[0]]) == pytest.approx(2 * 0.5 + 1)
     assert float(known.won[node[0], column[0]]) == pytest.approx(1 * 0.5 + 1)
-    same = count_attempts(known, jnp.array(a), jnp.array(c), yes, yes, jnp.asarray(1.0))
+    node, column = entry(known, np.array(a), np.array(c))
+    same = count_tries(known, jnp.asarray(node), jnp.asarray(column), yes, yes, jnp.asarray(1.0))
     assert float(same.tried.sum()) == float(known.tried.sum()), "a pair never seen has no entry"
 
 
 def test_what_finds_no_room_is_counted() -> None:
     table = empty_table(16, 2, 3)
     for before, after, changed in batches(1, 3, 100, 6):
-        table = count_changes(table, jnp.asarray(before), jnp.asarray(after), jnp.asarray(changed))
+        table, _ = count_changes(table, jnp.asarray(before), jnp.asarray(after), jnp.asarray(changed))
     assert int(table.nodes) <= 16
     assert int(table.pairs) <= 32
     assert int(table.overflow) > 0

@@ -1,5 +1,6 @@
 """The unstructured planner on the corridor, where the answer is known, and what it cannot do."""
 
+from dataclasses import fields
 from functools import cache
 
 import jax
@@ -9,29 +10,27 @@ import numpy as np
 from saplan.games import make_game
 from saplan.goals import Goal
 from saplan.methods.base import train_chunk
+from saplan.methods.encoders import OneHotEncoder
 from saplan.methods.executor import DEFAULT_PLANNER
 from saplan.methods.unstructured.agent import TablePlanner, UnstructuredAgent
-from saplan.methods.unstructured.learner import (
-    OneHotEncoder,
-    agent_of,
-    begin_unstructured,
-    draw_neighbour,
-    update_unstructured,
-)
+from saplan.methods.unstructured.learner import Unstructured, draw_neighbour
 from saplan.methods.unstructured.rounding import rounded
 from saplan.methods.unstructured.settings import UnstructuredSettings
+from saplan.rl.settings import ExploringSettings
 from tests.methods.probe import GAME, SMALL, standing
 
-SETTINGS = UnstructuredSettings(**{**vars(SMALL), "nodes": 64, "degree": 4, "epoch": 8})
+SHARED = {field.name: getattr(SMALL, field.name) for field in fields(ExploringSettings)}
+SETTINGS = UnstructuredSettings(**SHARED, nodes=64, degree=4, epoch=8)
+METHOD = Unstructured()
 
 
 @cache
 def trained() -> UnstructuredAgent:
-    learner = begin_unstructured(GAME, SETTINGS, jax.random.key(0))
+    learner = METHOD.begin(GAME, SETTINGS, jax.random.key(0))
     for _ in range(3):
-        learner, report = train_chunk(GAME, SETTINGS, 240, 80, 80, learner, update_unstructured)
+        learner, report = train_chunk(METHOD, GAME, SETTINGS, 240, 80, 80, learner)
     assert int(report.overflow[-1]) == 0
-    return agent_of(learner, GAME, SETTINGS)
+    return METHOD.agent_of(learner, GAME, SETTINGS)
 
 
 def goals(low: tuple[float, ...], high: tuple[float, ...]) -> Goal:
@@ -70,7 +69,8 @@ def test_a_set_has_no_neighbourhoods() -> None:
 
 def test_where_nothing_is_known_nothing_is_wished() -> None:
     rho = jnp.array([[9.0, 9.0], [0.0, 1.0]])
-    subgoal = draw_neighbour(trained().table, jax.random.key(0), rho)
+    subgoal, choice = draw_neighbour(trained().table, jax.random.key(0), rho)
+    assert int(choice[0]) == -1 <= int(choice[1])
     assert subgoal[0].tolist() == [9.0, 9.0]
     assert tuple(subgoal[1].tolist()) in {(1.0, 1.0), (0.0, 0.0)}
 
