@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse
 from jaxtyping import Bool, Float, Float32, Int64
 
-from saplan.planning.graph import NO_NODE, Nodes, Raised, hashed, mixers, raised_at
+from saplan.algebra.hashing import hashed, mixers
+from saplan.planning.graph import NO_NODE, Nodes, Raised, raised_at
 from saplan.planning.node_index import Index
 from saplan.planning.search import Outcome, Plan, Ways
 

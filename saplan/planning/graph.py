@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int32, Int64
 
+from saplan.algebra.hashing import hashed, mixers
 from saplan.planning.node_index import NO_NODE, Index
 
 Nodes = Float32[np.ndarray, "n K"]
@@ -18,7 +19,7 @@ EdgeFunction = Callable[[Nodes], tuple[Float32[np.ndarray, "n C K"], Float32[np.
 Raised = Sequence[tuple[Float32[np.ndarray, "K"], int, float]]
 """Edges that cost more than they seem to: (ρ, transition, how much more)."""
 
-__all__ = ["NO_NODE", "EdgeFunction", "Graph", "Nodes", "Raised", "hashed", "mixers", "raised_at", "with_raised"]
+__all__ = ["NO_NODE", "EdgeFunction", "Graph", "Nodes", "Raised", "raised_at", "with_raised"]
 
 
 def with_raised(edges: EdgeFunction, raised: Raised, grain: Float32[np.ndarray, "K"]) -> EdgeFunction:
@@ -144,20 +145,6 @@ class Graph:
     def _hash(self, rho: Nodes, owner: Int64[np.ndarray, "m"]) -> Int64[np.ndarray, "m"]:
         cells = np.rint(rho / self.grain).astype(np.int64)
         return hashed(np.column_stack([cells, owner]), self._mixers)
-
-
-def mixers(columns: int) -> Int64[np.ndarray, "columns"]:
-    """Odd numbers that rows of so many integers are hashed with."""
-    return np.random.default_rng(0).integers(1, 2**62, size=columns, dtype=np.int64) | 1
-
-
-def hashed(rows: Int64[np.ndarray, "n columns"], by: Int64[np.ndarray, "columns"]) -> Int64[np.ndarray, "n"]:
-    """Keys of 64 well-mixed bits: two of a million rows collide with a probability below 1e-7."""
-    with np.errstate(over="ignore"):
-        key = rows @ by
-        key ^= key >> 29
-        key *= np.int64(0x1B873593CC9E2D51)
-        return key ^ (key >> 32)
 
 
 def _roomy(array: np.ndarray, rows: int, blank: float) -> np.ndarray:

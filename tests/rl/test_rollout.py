@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saplan.rl.history import marks
+from saplan.algebra.hashing import marks
 from saplan.rl.rollout import (
     Player,
     Proposal,

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt8
 
 from saplan.algebra import Delta, Product, Rho
+from saplan.algebra.hashing import joint_cell
 
 NO_ENTRY = -1
 NEW_PER_UPDATE = 8
@@ -176,11 +177,7 @@ def joint_counts(table: Int32[Array, "cells"], space: Product, rho: Rho) -> Int3
 
 def cell(space: Product, rho: Rho, cells: int) -> Int[Array, "..."]:
     """The joint cell of ρ in a table of this size."""
-    mixed = jnp.zeros(rho.shape[:-1], jnp.uint32)
-    for k, part in enumerate(jnp.moveaxis(space.bin(rho), -1, 0)):
-        mixed = (mixed ^ (part.astype(jnp.uint32) + jnp.uint32(k + 1))) * jnp.uint32(0x9E3779B1)
-        mixed = mixed ^ (mixed >> 15)
-    return (mixed % cells).astype(jnp.int32)
+    return joint_cell(space.bin(rho), cells)
 
 
 class Visited(eqx.Module):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from saplan.algebra.hashing import hashed_rho
 from saplan.games import Game
 from saplan.goals import Goal, parse_goal
 from saplan.methods.executor import DEFAULT_PLANNER, FirstEdges, PlanExecutor, PlannerSettings
@@ -54,7 +55,7 @@ class TablePlanner:
         self.settings: Settings = agent.settings
         table = jax.tree.map(np.asarray, agent.table)
         used = np.flatnonzero(table.tag)
-        hashes = _hash(table.rho[used])
+        hashes = hashed_rho(table.rho[used])
         order = np.argsort(hashes)
         self.hashes, self.place = hashes[order], used[order]
         self.rho, self.edge, self.explored = table.rho, table.edge, table.explored
@@ -63,7 +64,7 @@ class TablePlanner:
 
     def find(self, rho: Float[np.ndarray, "n K"]) -> np.ndarray:
         """The places of ρ in the table, -1 where it was never seen."""
-        hashes = _hash(np.asarray(rho, np.float32))
+        hashes = hashed_rho(np.asarray(rho, np.float32))
         if not len(self.hashes):
             return np.full(len(hashes), -1)
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
@@ -116,12 +117,3 @@ def expected_steps(agent: UnstructuredAgent, state: Any) -> Float[Array, "n D"]:
     logits = jax.vmap(lambda subgoal: agent.policy.execution(trunk, subgoal), in_axes=1, out_axes=1)(targets)
     value = jax.nn.log_sigmoid(jnp.max(logits, axis=-1))
     return jnp.clip(1 + value / jnp.log(settings.discount), 1.0, settings.attempt_steps)
-
-
-def _hash(rho: Float[np.ndarray, "n K"]) -> np.ndarray:
-    mixed = np.zeros(len(rho), np.uint64)
-    with np.errstate(over="ignore"):
-        for part in np.rint(rho).astype(np.int64).astype(np.uint64).T:
-            mixed = (mixed ^ part) * np.uint64(0x9E3779B97F4A7C15)
-            mixed ^= mixed >> np.uint64(29)
-    return mixed

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
 
 from saplan.algebra import Rho
+from saplan.algebra.hashing import fingerprint
 
 PROBES = 16
 """Places that a node may stand in, from the one its hash names."""
@@ -77,18 +78,6 @@ def empty_table(nodes: int, degree: int, attributes: int) -> Table:
         won=jnp.zeros(pairs),
         overflow=jnp.zeros((), jnp.int32),
     )
-
-
-def fingerprint(rho: Rho) -> tuple[Int32[Array, "n"], UInt32[Array, "n"]]:
-    """The home of ρ, a number from 0 up, and its tag, never 0. Together they tell a million nodes apart."""
-    home = jnp.zeros(rho.shape[:-1], jnp.uint32)
-    tag = jnp.full(rho.shape[:-1], 0x2545F491, jnp.uint32)
-    for part in jnp.moveaxis(rho.astype(jnp.int32).astype(jnp.uint32), -1, 0):
-        home = (home ^ part) * jnp.uint32(0x9E3779B1)
-        home = home ^ (home >> 15)
-        tag = (tag + part) * jnp.uint32(0x85EBCA6B)
-        tag = tag ^ (tag >> 13)
-    return (home >> 1).astype(jnp.int32), tag | jnp.uint32(1)
 
 
 def admit(table: Table, rho: Rho, keep: Bool[Array, "n"]) -> tuple[Table, Int32[Array, "n"]]:
