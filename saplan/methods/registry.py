@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
 from jaxtyping import PRNGKeyArray
@@ -24,6 +24,9 @@ from saplan.rl.settings import Settings, settings_for
 @runtime_checkable
 class AnyAgent(Protocol):
     """What every agent can do, whatever its method."""
+
+    transition_model: ClassVar[str | None]
+    """The part that predicts which transitions are feasible, as reports name it; None for agents without one."""
 
     @property
     def game(self) -> Game[Any]:

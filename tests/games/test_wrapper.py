@@ -19,7 +19,7 @@ from saplan.methods.ablations import Ablated
 from saplan.methods.encoders import AlgebraEncoder
 from saplan.methods.policy import Policy
 from saplan.methods.unstructured.rounding import Rounded
-from saplan.perception.fitted import Fitted, Perceived
+from saplan.perception.fitted import FittedGame, Perceived
 
 SIDE = 16
 
@@ -105,20 +105,20 @@ KEY, RHO = jax.random.key(0), jnp.array([2.25, 1.0])
 STATE = jnp.float32(2.25)
 
 
-def read(sights: Array) -> tuple[Array, Array]:
+def read(observations: Array) -> tuple[Array, Array]:
     """An f̂ for tests."""
-    return jnp.tile(jnp.array([3.5, 2.0]), (len(sights), 1)), jnp.full((len(sights), 2), 0.75)
+    return jnp.tile(jnp.array([3.5, 2.0]), (len(observations), 1)), jnp.full((len(observations), 2), 0.75)
 
 
 VIEWS: dict[type[GameWrapper], GameWrapper] = {
     Rounded: Rounded(GAME),
     Ablated: Ablated(GAME, "raw"),
-    Fitted: Fitted(GAME, read, "words", "digest"),
+    FittedGame: FittedGame(GAME, read, "words", "digest"),
 }
 CHANGED = {
     Rounded: {"space", "attributes", "feasible"},
     Ablated: {"space"},
-    Fitted: {"misread", "attributes", "confidence", "place", "reset", "step", "anywhere", "tasks"},
+    FittedGame: {"misread", "attributes", "confidence", "place", "reset", "step", "anywhere", "tasks"},
 }
 """Each is a change that its class is there to make."""
 ARGUMENTS: dict[str, Any] = {
@@ -135,7 +135,7 @@ def answer(game: Game[Any], name: str) -> Any:
     if not callable(found):
         return found
     arguments = ARGUMENTS.get(name, (STATE,))
-    if isinstance(game, Fitted):  # its states are wrapped
+    if isinstance(game, FittedGame):  # its states are wrapped
         arguments = tuple(Perceived(STATE, RHO, RHO) if each is STATE else each for each in arguments)
     try:
         return found(*arguments)

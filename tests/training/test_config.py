@@ -11,7 +11,8 @@ from saplan.errors import InputError
 from saplan.games import Exchange, Game, Mining, Switches
 from saplan.games.grid import MapRules
 from saplan.rl.settings import Settings, settings_for
-from saplan.training.config import RunConfig, config_from_json, read_json, write_json
+from saplan.storage.json_data import read_json, write_json
+from saplan.training.config import RunConfig, config_from_json
 from saplan.training.metrics import MetricsFile
 
 ODD = [
