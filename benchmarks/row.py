@@ -22,11 +22,12 @@ from saplan.experiments.tables import PAPER_STEPS
 from saplan.games import make_game
 from saplan.methods.registry import find_method
 from saplan.storage.json_data import write_json
+from saplan.training.config import run_config
 from saplan.training.evaluate import evaluate
 from saplan.training.progress import Progress
 from saplan.training.provenance import provenance
 from saplan.training.store import load_agent
-from saplan.training.train import RunOptions, train_seeds
+from saplan.training.train import RunOptions, train_runs
 
 
 def train_game(game: str, options: argparse.Namespace, out: Path, began: float) -> None:
@@ -41,7 +42,8 @@ def train_game(game: str, options: argparse.Namespace, out: Path, began: float) 
     steps = options.steps or PAPER_STEPS[game]
     outs = [out / f"{game}-{seed}" for seed in range(options.seeds)]
     settings = replace(settings, lanes=options.lanes)
-    train_seeds(game, steps, range(options.seeds), settings, outs, 0, 0, options=RunOptions(show, save_every=1e9))
+    configs = [run_config(game, steps, seed, settings, "structured", 0, 0) for seed in range(options.seeds)]
+    train_runs(configs, outs, RunOptions(show, save_every=1e9))
     told = {"imported": imported, "compiled": seen[0], "trained": seen[-1], "saved": time.time() - began}
     rounded = {name: round(seconds, 1) for name, seconds in told.items()}
     write_json(out / f"{game}.json", {"game": game, "steps": steps, "seeds": options.seeds, **rounded})

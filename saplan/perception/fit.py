@@ -88,10 +88,11 @@ def fit(
     for k, (chunk_key, chunk_rates) in enumerate(
         zip(jax.random.split(fit_key, chunks), rates.reshape(chunks, CHUNK), strict=True)
     ):
-        rows = _draw_rows(chunk_key, used, settings.batch)
         # The linear part comes first, the hidden layer second: otherwise it would memorise a small set of labels.
         deep = jnp.float32(k >= chunks // 2)
-        regressor, moments, loss = _descend_chunk(regressor, moments, chunk_rates, rows, observations, rho, deep)
+        regressor, moments, loss = _descend_chunk(
+            regressor, moments, chunk_rates, settings.batch, chunk_key, used, observations, rho, deep
+        )
         if not np.isfinite(loss):
             raise NotFiniteError(f"the loss is not finite after {(k + 1) * CHUNK} steps: try a smaller --rate")
         progress(min((k + 1) * CHUNK, settings.steps), float(loss))
@@ -117,34 +118,30 @@ def _with_scale(regressor: Regressor, observations: Observations, rho: Float[Arr
 
 
 @eqx.filter_jit
-def _draw_rows(key: PRNGKeyArray, used: Int[Array, "m"], batch: int) -> Int[Array, "steps batch"]:
-    """Random pairs for every step of a chunk."""
-    keys = jax.random.split(key, CHUNK)
-    return jax.vmap(lambda key: used[jax.random.randint(key, (batch,), 0, len(used))])(keys)
-
-
-@eqx.filter_jit
 def _descend_chunk(
     regressor: Regressor,
     moments: optax.OptState,
     rates: Float[Array, "steps"],
-    rows: Int[Array, "steps batch"],
+    batch: int,
+    key: PRNGKeyArray,
+    used: Int[Array, "m"],
     observations: Observations,
     rho: Float[Array, "n K"],
     deep: Float[Array, ""],
 ) -> tuple[Regressor, optax.OptState, Float[Array, ""]]:
-    """A gradient step per learning rate and batch, and the mean loss."""
+    """A gradient step on random pairs per learning rate, and the mean loss."""
     learnt, rest = eqx.partition(regressor, eqx.is_inexact_array)
 
     def loss(learnt: Regressor, rows: Int[Array, "batch"]) -> Float[Array, ""]:
         return eqx.combine(learnt, rest).loss(observations[rows], rho[rows], deep)
 
     def step(carry: tuple[Any, Any], given: tuple[Array, Array]) -> tuple[tuple[Any, Any], Array]:
-        rate, rows = given
+        rate, key = given
+        rows = used[jax.random.randint(key, (batch,), 0, len(used))]
         learnt, moments, losses = descend(loss, *carry, rate, rows[None])
         return (learnt, moments), losses[0]
 
-    (learnt, moments), losses = jax.lax.scan(step, (learnt, moments), (rates, rows))
+    (learnt, moments), losses = jax.lax.scan(step, (learnt, moments), (rates, jax.random.split(key, len(rates))))
     return eqx.combine(learnt, rest), moments, jnp.mean(losses)
 
 

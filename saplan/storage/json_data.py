@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -39,11 +38,15 @@ def parse_json(data: bytes, where: Path | str) -> Any:
     """The data of a JSON text in UTF-8; `InputError` for anything else, including duplicate names and NaN."""
     try:
         found = json.loads(data.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_constant)
+        if _depth(found) > DEEPEST:
+            raise InputError(f"lists or objects are nested more than {DEEPEST} deep")
+        json.dumps(found, ensure_ascii=False).encode()
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
+    except UnicodeEncodeError:
+        raise InputError(f"{where} holds text that is not Unicode") from None
     except (ValueError, RecursionError):
         raise InputError(f"{where} is not JSON") from None
-    _check(found, where)
     return found
 
 
@@ -76,34 +79,6 @@ def _constant(name: str) -> float:
     return float(name)  # bounds of a space may be infinite
 
 
-def _check(data: Any, where: Path | str) -> None:
-    """`InputError` if the data are nested too deeply, or hold text that cannot be written."""
-    level: list[Any] = [data]
-    for _ in range(DEEPEST):
-        for text in _texts(level):
-            if not _writable(text):
-                raise InputError(f"{where} holds text that is not Unicode: {text[:80]!r}")
-        level = [inner for outer in level for inner in _inside(outer)]
-        if not level:
-            return
-    raise InputError(f"{where} holds lists or objects nested {DEEPEST} deep or more")
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-
-def _texts(level: list[Any]) -> Iterable[str]:
-    for value in level:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            yield from value
-
-
-def _writable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_depth, inner), default=0)

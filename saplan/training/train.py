@@ -61,25 +61,9 @@ def train(
     `eval_points` times on `eval_tasks` held-back tasks: at the end, half-way, at a quarter, and so on (0: never).
     See `RunOptions` for `progress`, `save_every`, `chunk` and `devices`.
     """
-    options = RunOptions(progress, save_every, chunk, devices)
+    config = run_config(game, steps, seed, settings, method, eval_points, eval_tasks)
     outs = None if out is None else [out]
-    return train_seeds(game, steps, [seed], settings, outs, eval_points, eval_tasks, method, options)[0]
-
-
-def train_seeds(
-    game: Game[Any] | str,
-    steps: int | None,
-    seeds: Sequence[int],
-    settings: Settings | None = None,
-    outs: Sequence[Path | str] | None = None,
-    eval_points: int = 5,
-    eval_tasks: int = 200,
-    method: str = "structured",
-    options: RunOptions = DEFAULT_OPTIONS,
-) -> list[AnyAgent]:
-    """Train one agent per seed side by side in one program, which on a GPU takes little longer than one agent."""
-    configs = [run_config(game, steps, seed, settings, method, eval_points, eval_tasks) for seed in seeds]
-    return train_runs(configs, outs, options)
+    return train_runs([config], outs, RunOptions(progress, save_every, chunk, devices))[0]
 
 
 def resume(
@@ -96,17 +80,8 @@ def resume(
     On a CPU the result is the same, bit by bit, as without the interruption. A run in a `world` of your own needs that
     world. `wanted` is the configuration that the caller expects; a run with another one is left untouched.
     """
-    options = RunOptions(progress, save_every, chunk, devices)
-    if wanted is not None:
-        return train_runs([wanted], [out], options, resume=True)[0]
-    return resume_seeds([out], world, options)[0]
-
-
-def resume_seeds(
-    outs: Sequence[Path | str], world: Game[Any] | None = None, options: RunOptions = DEFAULT_OPTIONS
-) -> list[AnyAgent]:
-    """Resume several runs that were trained side by side."""
-    return train_runs([read_config(Path(out), world) for out in outs], outs, options, resume=True)
+    config = read_config(Path(out), world) if wanted is None else wanted
+    return train_runs([config], [out], RunOptions(progress, save_every, chunk, devices), resume=True)[0]
 
 
 def train_runs(
@@ -115,10 +90,11 @@ def train_runs(
     options: RunOptions = DEFAULT_OPTIONS,
     resume: bool = False,
 ) -> list[AnyAgent]:
-    """Train agents whose configurations differ in their seeds alone.
+    """Train several agents side by side, whose configurations differ in their seeds alone.
 
-    With `resume`, a directory may already hold its run, interrupted at any point: the runs then continue from the
-    newest checkpoints that all of them have.
+    They share one program, which on a GPU takes little longer than for one agent. With `resume`, a directory may
+    already hold its run, interrupted at any point: the runs then continue from the newest checkpoints that all of them
+    have.
     """
     with contextlib.ExitStack() as stack:
         runs = []

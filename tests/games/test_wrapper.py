@@ -78,6 +78,9 @@ class Odd(Game[Any]):
     def tasks(self, key: Any) -> tuple[Any, Goal]:
         return jnp.float32(1.25), Goal(jnp.zeros(2), jnp.ones(2))
 
+    def task_groups(self, states: Any, goals: Goal) -> dict[str, np.ndarray]:
+        return {"high": np.atleast_1d(np.asarray(states) > 2)}
+
     def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
         return (("rise", (1.5, 0.0)),)
 
@@ -124,6 +127,7 @@ CHANGED = {
 ARGUMENTS: dict[str, Any] = {
     "reset": (KEY,), "anywhere": (KEY,), "tasks": (KEY,), "step": (KEY, STATE, jnp.int32(1)), "admissible": (),
     "feasible": (RHO, RHO), "described": (), "fault": (), "restore": (STATE, {"what": np.arange(3)}),
+    "task_groups": (STATE, Goal(jnp.zeros(2), jnp.ones(2))),
 }  # fmt: skip
 """Of methods that take something else than a state."""
 PUBLIC = sorted(name for name in {*vars(Game), *Game.__annotations__} if not name.startswith("_"))

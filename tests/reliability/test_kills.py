@@ -20,7 +20,7 @@ from saplan.errors import InputError, StoppedError
 from saplan.storage.arrays import to_arrays
 from saplan.training.loop import Loop
 from saplan.training.store import load_agent
-from saplan.training.train import RunOptions, resume, resume_seeds, train_seeds
+from saplan.training.train import RunOptions, resume, train_runs
 from tests.reliability import FULL, record, times
 from tests.reliability.cases import CASES, USUAL
 from tests.reliability.tiny import KILLED_UPDATES, STEPS, tiny_config, train_tiny
@@ -116,7 +116,8 @@ def test_exit_codes_of_being_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_seeds_that_train_side_by_side_go_on_together(tmp_path: Path) -> None:
-    config, seeds = tiny_config(), [3, 4]
+    seeds = [3, 4]
+    configs = [tiny_config(seed=seed) for seed in seeds]
     outs = {name: [tmp_path / f"{name}{seed}" for seed in seeds] for name in ("whole", "halved")}
 
     def stop(progress: Any) -> None:
@@ -124,7 +125,7 @@ def test_seeds_that_train_side_by_side_go_on_together(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
     def go(name: str, **more: Any) -> None:
-        train_seeds(config.game, STEPS, seeds, config.settings, outs[name], 0, options=replace(EAGER, **more))
+        train_runs(configs, outs[name], replace(EAGER, **more))
 
     go("whole")
     with pytest.raises(StoppedError):
@@ -132,7 +133,7 @@ def test_seeds_that_train_side_by_side_go_on_together(tmp_path: Path) -> None:
     # As if it had been killed between the saves of two seeds.
     newest = sorted((outs["halved"][1] / "checkpoints").iterdir())[-1]
     newest.rename(newest.with_name(".new"))
-    resume_seeds(outs["halved"], options=EAGER)
+    train_runs(configs, outs["halved"], EAGER, resume=True)
     for one, other in zip(*outs.values(), strict=True):
         assert end_of(one) == end_of(other)
 

@@ -132,7 +132,7 @@ def test_what_is_not_json_is_said_to_be_none(content: bytes, tmp_path: Path) -> 
     ("content", "words"),
     [
         ('{"a": 1, "a": 2}', "'a' is given twice"), ('{"b": {"a": 1, "a": 1}}', "given twice"),
-        ('{"a": NaN}', "NaN is not a number"), ("[" * 20 + "]" * 20, "16 deep"), (r'"\ud800"', "not Unicode"),
+        ('{"a": NaN}', "NaN is not a number"), ("[" * 20 + "]" * 20, "more than 16 deep"), (r'"\ud800"', "not Unicode"),
         (r'{"\ud800": 1}', "not Unicode"),
     ],
 )  # fmt: skip
