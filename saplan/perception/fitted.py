@@ -9,13 +9,11 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from saplan.algebra import Real
 from saplan.errors import InputError
 from saplan.games.game import Game, Observation
-from saplan.games.scene import Scene
 from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
 from saplan.perception.geometry import STRUCTURED, with_geometry
@@ -39,6 +37,11 @@ class Perceived(eqx.Module):
     state: Any
     rho: Float[Array, "K"]
     sure: Float[Array, "K"]
+
+
+def _on_state(name: str) -> Any:
+    """Method that applies the wrapped game's method of this name to the state inside a `Perceived`."""
+    return lambda self, perceived, *rest: getattr(self.game, name)(perceived.state, *rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,42 +98,25 @@ class FittedGame(GameWrapper):
         state, goal = self.game.tasks(key)
         return self.read(state), goal
 
-    def task_groups(self, states: Perceived, goals: Goal) -> dict[str, Bool[np.ndarray, "tasks"]]:
-        return self.game.task_groups(states.state, goals)
-
     def attributes(self, state: Perceived) -> Float[Array, "K"]:
         return state.rho
 
     def confidence(self, state: Perceived) -> Float[Array, "K"]:
         return state.sure
 
-    def truth(self, state: Perceived) -> Float[Array, "K"]:
-        return self.game.truth(state.state)
-
-    def observe(self, state: Perceived) -> Observation:
-        return self.game.observe(state.state)
-
     def place(self, state: Perceived) -> Observation:
         # Not the game's own place, which may contain the attributes that f̂ has to read.
-        return self.observe(state)
+        return self.game.observe(state.state)
 
-    def shelf(self, state: Perceived) -> Float[Array, "rows cells"]:
-        return self.game.shelf(state.state)
-
-    def lost(self, state: Perceived) -> Bool[Array, ""]:
-        return self.game.lost(state.state)
-
-    def over(self, state: Perceived) -> Bool[Array, ""]:
-        return self.game.over(state.state)
-
-    def scene(self, state: Perceived) -> Scene:
-        return self.game.scene(state.state)
-
-    def recall(self, states: Perceived) -> dict[str, np.ndarray]:
-        return self.game.recall(states.state)
-
-    def restore(self, states: Perceived, recalled: dict[str, np.ndarray]) -> None:
-        self.game.restore(states.state, recalled)
+    observe = _on_state("observe")
+    truth = _on_state("truth")
+    shelf = _on_state("shelf")
+    lost = _on_state("lost")
+    over = _on_state("over")
+    scene = _on_state("scene")
+    recall = _on_state("recall")
+    restore = _on_state("restore")
+    task_groups = _on_state("task_groups")
 
 
 @dataclass(frozen=True)

@@ -32,19 +32,12 @@ def open_regular(path: Path) -> BinaryIO:
     try:
         file = os.open(path, os.O_RDONLY | NO_FOLLOW)
     except (OSError, ValueError) as error:  # ValueError: the name contains a zero byte
-        reason = "it is a symbolic link" if _is_link(path) else getattr(error, "strerror", None) or error
+        reason = "it is a symbolic link" if os.path.islink(path) else getattr(error, "strerror", None) or error
         raise InputError(f"cannot read {path}: {reason}") from None
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
         raise InputError(f"cannot read {path}: it is not a regular file")
     return os.fdopen(file, "rb")
-
-
-def _is_link(path: Path) -> bool:
-    try:
-        return path.is_symlink()
-    except (OSError, ValueError):
-        return False
 
 
 def write_synced(path: Path, data: bytes) -> None:

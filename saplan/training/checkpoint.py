@@ -81,7 +81,7 @@ class Checkpoints:
             "updates": checkpoint.updates,
             "host": asdict(checkpoint.host),
             "config": self.config,
-            "files": {ARRAYS: {"bytes": len(arrays), "sha256": digest(arrays)}},
+            "files": {ARRAYS: digest(arrays)},
         })  # fmt: skip
         aside = self.directory / ".new"
         place = self.directory / f"{checkpoint.updates:09d}-{short_digest(text)}"
@@ -110,10 +110,7 @@ class Checkpoints:
         """One checkpoint, checked; `outline` is a learner with shapes in place of arrays. `InputError` if damaged."""
         manifest, path = self.manifest(name), self.directory / name / ARRAYS
         data = read_bytes(path, min(LARGEST, largest_file(outline, exact=True) + LARGEST_WORLD))
-        about = manifest["files"][ARRAYS]
-        if len(data) != about["bytes"]:
-            raise InputError(f"{path} is damaged: it has {len(data)} bytes, not {about['bytes']}")
-        check_digest(data, about["sha256"], path, MANIFEST)
+        check_digest(data, manifest["files"][ARRAYS], path, MANIFEST)
         found = from_bytes(data, path)
         world = {name.removeprefix(WORLD): found.pop(name) for name in list(found) if name.startswith(WORLD)}
         learner = fill(outline, found, path, exact=True)
@@ -158,24 +155,23 @@ class Checkpoints:
 def check_manifest(manifest: Any, updates: int, path: Path) -> dict[str, Any]:
     """A checkpoint's manifest, if every field of it is valid; `updates` is the number in its directory's name."""
     check_format(manifest, CHECKPOINT, path, f"is not a manifest of the format {CHECKPOINT!r}")
-    files, host = manifest.get("files"), manifest.get("host")
-    about = files.get(ARRAYS) if isinstance(files, dict) else None
-    if not isinstance(about, dict) or not isinstance(host, dict) or not isinstance(manifest.get("config"), dict):
+    if not all(isinstance(manifest.get(name), dict) for name in ("files", "host", "config")):
         raise InputError(f"{path} is not a checkpoint's manifest: files, host and config must be objects")
     if not is_whole(manifest.get("updates"), updates, updates):
         raise InputError(f"{path}: updates must be {updates}, as in its directory's name")
-    if not is_whole(about.get("bytes"), 0, LARGEST) or not is_digest(about.get("sha256")):
-        raise InputError(f"{path}: bytes must be an integer, and sha256 64 hexadecimal digits")
+    if not is_digest(manifest["files"].get(ARRAYS)):
+        raise InputError(f"{path}: files must hold a SHA-256 of {ARRAYS}")
+    host = manifest["host"]
     fields = {"positives": 2**62, "negatives": 2**62, "evaluated_at": updates, "metrics_bytes": 2**62}
     for name, most in fields.items():
         if not is_whole(host.get(name), 0, most):
             raise InputError(f"{path}: {name} must be an integer in 0..{most}, got {brief(host.get(name))}")
     if not is_number(host.get("seconds"), 0, 2**40):
         raise InputError(f"{path}: seconds must be a number from 0 to 2^40, got {brief(host.get('seconds'))}")
-    if "success" not in host or not (host["success"] is None or is_number(host["success"], 0, 1)):
-        raise InputError(f"{path}: success must lie in 0..1, or be null, got {brief(host.get('success'))}")
-    if unknown := set(host) - set(HostState.__dataclass_fields__):
-        raise InputError(f"{path}: host holds the unknown field {brief(min(unknown))}")
+    if set(host) != set(HostState.__dataclass_fields__):
+        raise InputError(f"{path}: host must hold exactly {', '.join(HostState.__dataclass_fields__)}")
+    if not (host["success"] is None or is_number(host["success"], 0, 1)):
+        raise InputError(f"{path}: success must lie in 0..1, or be null, got {brief(host['success'])}")
     return manifest
 
 

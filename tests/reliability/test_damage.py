@@ -182,7 +182,7 @@ def vouch(manifest: Path, data: Path) -> None:
     digest = hashlib.sha256(data.read_bytes()).hexdigest()
     content = json.loads(manifest.read_text())
     if "files" in content:
-        content["files"][ARRAYS] = {"bytes": data.stat().st_size, "sha256": digest}
+        content["files"][ARRAYS] = digest
     else:
         content = sealed(content | {"sha256": digest})
     manifest.write_text(json.dumps(content))
