@@ -22,13 +22,12 @@ import numpy as np
 
 from saplan.experiments.tables import code_of, table
 from saplan.games import GAMES, Game, make_game
-from saplan.perception.fit import examine, fit_labels
-from saplan.perception.formats import game_labels
+from saplan.perception.fit import fit_labels, measure_errors
 from saplan.perception.geometry import GEOMETRIES, STRUCTURED
-from saplan.perception.labels import draw_labels
-from saplan.perception.observation import Sight
+from saplan.perception.labels import draw_labels, game_labels
+from saplan.perception.observation import Observer
 from saplan.perception.regressor import RegressorSettings
-from saplan.training.config import read_json, write_json
+from saplan.storage.json_data import read_json, write_json
 from saplan.training.evaluate import evaluate
 from saplan.training.provenance import provenance
 from saplan.training.train import train
@@ -44,7 +43,7 @@ SETTINGS = {"words": RegressorSettings(), "picture": RegressorSettings(hidden=16
 
 def fitted(game: Game[Any], sight: str, pairs: int, geometry: str, seed: int) -> Any:
     """f̂ from so many labels."""
-    seen, rho = draw_labels(game, Sight(game, sight), pairs, LABEL_SEED + seed)
+    seen, rho = draw_labels(game, Observer(game, sight), pairs, LABEL_SEED + seed)
     return fit_labels(game_labels(game, sight, seen, rho), SETTINGS[sight], seed, geometry)
 
 
@@ -52,7 +51,7 @@ def fitted(game: Game[Any], sight: str, pairs: int, geometry: str, seed: int) ->
 def tests(name: str, sight: str) -> tuple[np.ndarray, np.ndarray]:
     """Pairs that errors are measured on, the same for all."""
     game = make_game(name)
-    return draw_labels(game, Sight(game, sight), TESTS if sight == "words" else TESTS // 10, TEST_SEED)
+    return draw_labels(game, Observer(game, sight), TESTS if sight == "words" else TESTS // 10, TEST_SEED)
 
 
 def error_row(game: str, sight: str, pairs: int, geometry: str) -> dict[str, Any]:
@@ -60,7 +59,7 @@ def error_row(game: str, sight: str, pairs: int, geometry: str) -> dict[str, Any
     began = time.monotonic()
     regressor = fitted(make_game(game), sight, pairs, geometry, 0).regressor
     seconds = round(time.monotonic() - began, 1)
-    return {**examine(regressor, *tests(game, sight)), "pairs": pairs, "seconds": seconds}
+    return {**measure_errors(regressor, *tests(game, sight)), "pairs": pairs, "seconds": seconds}
 
 
 def success_row(game: str, pairs: int, seed: int) -> dict[str, Any]:

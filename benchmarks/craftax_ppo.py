@@ -22,7 +22,7 @@ from peers import Params, PpoRules, Training, act_and_judge, init_params, learn,
 
 from saplan.games import Game
 from saplan.goals import Goal, parse_goal
-from saplan.training.config import write_json
+from saplan.storage.json_data import write_json
 from saplan.training.provenance import provenance
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))

@@ -9,7 +9,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from saplan.training.config import write_json
+from saplan.storage.json_data import write_json
 from saplan.training.evaluate import evaluate
 from saplan.training.provenance import provenance
 from saplan.training.store import open_agent

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from saplan.experiments.tables import code_of
-from saplan.training.config import read_json
+from saplan.storage.json_data import read_json
 
 HERE = Path(__file__).resolve().parent.parent
 FIGURES, SOAK = HERE / "results" / "reliability.json", HERE / "results" / "soak.json"

@@ -15,10 +15,10 @@ import jax
 import numpy as np
 
 from saplan.storage.arrays import to_arrays
-from saplan.training.config import write_json
+from saplan.storage.json_data import write_json
+from saplan.training.config import run_config
 from saplan.training.loop import Loop
 from saplan.training.provenance import provenance
-from saplan.training.train import run_config
 
 CHUNKS = 16, 16, 1, 64
 """Updates per program; the first is what the others are compared with."""

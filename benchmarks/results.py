@@ -23,7 +23,7 @@ from saplan.experiments.tables import (
     successes_of,
     table,
 )
-from saplan.training.config import read_json
+from saplan.storage.json_data import read_json
 from saplan.training.store import ORACLE
 
 HERE = Path(__file__).resolve().parent.parent

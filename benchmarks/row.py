@@ -21,12 +21,13 @@ from typing import Any
 from saplan.experiments.tables import PAPER_STEPS
 from saplan.games import make_game
 from saplan.methods.registry import find_method
-from saplan.training.config import write_json
+from saplan.storage.json_data import write_json
+from saplan.training.config import run_config
 from saplan.training.evaluate import evaluate
 from saplan.training.progress import Progress
 from saplan.training.provenance import provenance
 from saplan.training.store import load_agent
-from saplan.training.train import train_seeds
+from saplan.training.train import RunOptions, train_runs
 
 
 def train_game(game: str, options: argparse.Namespace, out: Path, began: float) -> None:
@@ -40,9 +41,9 @@ def train_game(game: str, options: argparse.Namespace, out: Path, began: float) 
     imported = time.time() - began
     steps = options.steps or PAPER_STEPS[game]
     outs = [out / f"{game}-{seed}" for seed in range(options.seeds)]
-    train_seeds(
-        game, steps, range(options.seeds), replace(settings, lanes=options.lanes), outs, 0, 0, show, save_every=1e9
-    )
+    settings = replace(settings, lanes=options.lanes)
+    configs = [run_config(game, steps, seed, settings, "structured", 0, 0) for seed in range(options.seeds)]
+    train_runs(configs, outs, RunOptions(show, save_every=1e9))
     told = {"imported": imported, "compiled": seen[0], "trained": seen[-1], "saved": time.time() - began}
     rounded = {name: round(seconds, 1) for name, seconds in told.items()}
     write_json(out / f"{game}.json", {"game": game, "steps": steps, "seeds": options.seeds, **rounded})

@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from saplan.training.config import read_json
+from saplan.storage.json_data import read_json
+from saplan.training.provenance import command
 from saplan.training.store import MANIFEST, load_agent, save_agent, shipped
-from saplan.training.train import command
 
 
 def ship(run: Path) -> None:

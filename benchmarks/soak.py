@@ -16,7 +16,7 @@ import jax
 import jax.monitoring
 
 from saplan.errors import StoppedError
-from saplan.training.config import write_json
+from saplan.storage.json_data import write_json
 from saplan.training.progress import Progress
 from saplan.training.train import train
 
@@ -90,7 +90,7 @@ def main() -> None:
     watch = Watch(options)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            train("switches", options.steps, out=Path(folder) / "run", eval_points=10, show=watch)
+            train("switches", options.steps, out=Path(folder) / "run", eval_points=10, progress=watch)
         except StoppedError as stop:
             print(stop)
     write_json(options.json, watch.result())

@@ -22,7 +22,7 @@ from saplan.games.grid import INTERACT, MOVES, NOWHERE, Map, MapRules, Places, d
 from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
 from saplan.goals import Goal, exactly
 from saplan.render.progress_bar import ProgressBar
-from saplan.training.config import write_json
+from saplan.storage.json_data import write_json
 from saplan.training.evaluate import evaluate
 from saplan.training.provenance import provenance
 from saplan.training.train import train
@@ -211,7 +211,7 @@ def main() -> None:
             agents = []
             for seed in options.seeds:
                 shower = ProgressBar(20)
-                agents.append(train(game, int(options.steps), seed, eval_points=0, show=shower, method=method))
+                agents.append(train(game, int(options.steps), seed, eval_points=0, progress=shower, method=method))
                 shower.close()
             success = [float(evaluate(agent).success.mean()) for agent in agents]
             row = {"game": game.name, "method": method, "success": success, "steps": options.steps}

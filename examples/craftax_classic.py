@@ -25,11 +25,12 @@ import saplan
 from saplan.algebra import Cyclic, Exogenous, Natural, Product
 from saplan.envs.external import success_by_goal
 from saplan.envs.jax_env import JaxWorld, jax_world
-from saplan.training.config import write_json
+from saplan.storage.json_data import write_json
+from saplan.training.config import run_config
 from saplan.training.progress import Progress
 from saplan.training.provenance import provenance
 from saplan.training.store import MANIFEST
-from saplan.training.train import train_seeds
+from saplan.training.train import RunOptions, train_runs
 
 ITEMS = ("wood", "stone", "coal", "iron", "diamond", "wood_pickaxe", "stone_pickaxe", "iron_pickaxe")
 BODY = ("health", "food", "drink", "energy")
@@ -100,7 +101,8 @@ def trained(world: JaxWorld, options: argparse.Namespace) -> list[Any]:
     def show(progress: Progress) -> None:
         print(progress.line(), flush=True)
 
-    return train_seeds(world, options.steps, options.seeds, settings, outs, eval_points=3, eval_tasks=0, show=show)
+    configs = [run_config(world, options.steps, seed, settings, "structured", 3, 0) for seed in options.seeds]
+    return train_runs(configs, outs, RunOptions(show))
 
 
 def whole_updates(options: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ from saplan.algebra import Categorical, Cyclic, Exogenous, Natural, Product
 from saplan.envs.external import success_by_goal
 from saplan.envs.gymnasium_env import HostWorld, gym_world
 from saplan.goals import parse_goal
-from saplan.training.config import write_json
+from saplan.storage.json_data import write_json
 from saplan.training.progress import Progress
 from saplan.training.provenance import provenance
 
@@ -173,7 +173,9 @@ def ours(task: Task, seed: int, options: argparse.Namespace) -> dict[str, float]
     def show(progress: Progress) -> None:
         print(progress.line(), flush=True)
 
-    agent = saplan.train(world, options.steps or task.steps, seed, task.settings, options.out, eval_points=0, show=show)
+    agent = saplan.train(
+        world, options.steps or task.steps, seed, task.settings, options.out, eval_points=0, progress=show
+    )
     success = saplan.evaluate(agent, options.tasks, budget=BUDGET).success
     return success_by_goal(world, success)
 

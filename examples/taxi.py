@@ -21,7 +21,7 @@ from saplan.algebra import Categorical, Natural, Product
 from saplan.envs.gymnasium_env import HostWorld, gym_world
 from saplan.methods.executor import DEFAULT_PLANNER
 from saplan.methods.structured.agent import Agent, edge_outlook
-from saplan.training.config import write_json
+from saplan.storage.json_data import write_json
 from saplan.training.progress import Progress
 from saplan.training.provenance import provenance
 
@@ -88,7 +88,7 @@ def main() -> None:
 
     for seed in range(options.seeds):
         out = options.out / str(seed) if options.out else None
-        agent = saplan.train(world, options.steps, seed, settings, out, eval_points=0, show=show)
+        agent = saplan.train(world, options.steps, seed, settings, out, eval_points=0, progress=show)
         result = saplan.evaluate(agent, options.tasks)
         precision, recall = edges(agent)
         rows.append({"seed": seed, "steps": options.steps, "tasks": options.tasks,

@@ -20,8 +20,8 @@ class Label(Generic[Rules]):
     """Number of pairs."""
     out: Path | None = None
     """The file; by default labels/GAME.safetensors."""
-    sight: str = "words"
-    """What is seen: `words` or a `picture`."""
+    observation: str = "words"
+    """`words` or a `picture`."""
     seed: int = 0
     """Which games."""
 
@@ -31,9 +31,8 @@ def label(arguments: list[str]) -> None:
     name, rest = take_game("label", arguments)
 
     from saplan.games import GAMES
-    from saplan.perception.formats import check_bytes, game_labels, pair_bytes, write_labels
-    from saplan.perception.labels import draw_labels
-    from saplan.perception.observation import Sight
+    from saplan.perception.labels import check_bytes, draw_labels, game_labels, write_labels
+    from saplan.perception.observation import Observer
     from saplan.training.progress import Counter
 
     options = read(Label, f"label {name}", rest, (GAMES[name],), Label(game=GAMES[name]()))
@@ -41,12 +40,12 @@ def label(arguments: list[str]) -> None:
     if not 1 <= options.pairs <= 10_000_000:
         raise InputError(f"--pairs must lie in 1..10000000, got {options.pairs}")
     out = options.out or Path("labels") / f"{name}.safetensors"
-    sight = Sight(options.game, options.sight)
-    check_bytes(options.pairs * pair_bytes(options.game, sight))
+    observer = Observer(options.game, options.observation)
+    check_bytes(options.pairs * (observer.size + 4 * options.game.space.size))
     count = Counter("pairs", options.pairs)
-    seen, rho = draw_labels(options.game, sight, options.pairs, options.seed, count)
+    observations, rho = draw_labels(options.game, observer, options.pairs, options.seed, count)
     count.close()
-    write_labels(out, game_labels(options.game, options.sight, seen, rho))
+    write_labels(out, game_labels(options.game, options.observation, observations, rho))
     print(f"{len(rho)} pairs are in {out}: try `saplan fit-attributes {out}`")
 
 
@@ -71,7 +70,8 @@ def fit_attributes(arguments: list[str]) -> None:
     file = Path(name)
 
     from saplan.perception.fit import check_fit, fit_labels
-    from saplan.perception.formats import read_labels, write_fitted
+    from saplan.perception.fitted import write_fitted
+    from saplan.perception.labels import read_labels
     from saplan.perception.regressor import RegressorSettings
     from saplan.training.progress import Counter
 
@@ -95,5 +95,5 @@ def fit_attributes(arguments: list[str]) -> None:
             print(f"  {name:<16} {error:8.3%}   off by {told['absolute_error'][name]:.3f} on average")
         print(f"  {'any of them':<16} {told['any_error']:8.3%}")
         print(f"confidence is off by {told['calibration_error']:.3f} on average")
-    game = labels.game or "GAME"
+    game = labels.source.game or "GAME"
     print(f"the attributes are in {out}: try `saplan train {game} --attributes fitted:{out}`")

@@ -74,7 +74,7 @@ def go_on(out: Path, wanted: Any, save_every: float, devices: str) -> None:
     from saplan.training.train import resume
 
     with contextlib.closing(ProgressBar()) as shower:
-        resume(out, wanted=wanted, show=shower, save_every=save_every, devices=number_of_devices(devices))
+        resume(out, wanted=wanted, progress=shower, save_every=save_every, devices=number_of_devices(devices))
 
 
 def train_anew(arguments: list[str]) -> Path:
@@ -87,7 +87,8 @@ def train_anew(arguments: list[str]) -> Path:
     from saplan.methods.registry import find_method
     from saplan.methods.structured.settings import MISREADINGS, StructuredSettings
     from saplan.render.progress_bar import ProgressBar
-    from saplan.training.train import run_config, train_runs
+    from saplan.training.config import run_config
+    from saplan.training.train import RunOptions, train_runs
 
     game, method = GAMES[name](), find_method(value_of("--method", rest, "structured"))
     usual = method.settings_for(game, faithful)
@@ -108,7 +109,8 @@ def train_anew(arguments: list[str]) -> Path:
         go_on(out, config, options.save_every, options.devices)
         return out
     with contextlib.closing(ProgressBar()) as shower:
-        train_runs([config], [out], shower, options.save_every, devices=number_of_devices(options.devices))
+        devices = number_of_devices(options.devices)
+        train_runs([config], [out], RunOptions(shower, options.save_every, devices=devices))
     return out
 
 
@@ -118,7 +120,7 @@ def fitted_game(game: Any, attributes: str) -> Any:
     if kind != "fitted" or not path:
         raise InputError(f"--attributes must be fitted:FILE, got {attributes!r}")
 
-    from saplan.perception.formats import read_fitted
+    from saplan.perception.fitted import read_fitted
 
     try:
         return read_fitted(Path(path)).view(game)
@@ -151,7 +153,7 @@ def demo(arguments: list[str]) -> None:
 
     print(f"Training on switches, without any task, for {options.steps / 1e6:g} M steps (the paper: 50 M) ...")
     shower = ProgressBar()
-    agent = train_agent("switches", options.steps, options.seed, eval_points=2, show=shower)
+    agent = train_agent("switches", options.steps, options.seed, eval_points=2, progress=shower)
     shower.close()
     print(f"\nTrying {options.tasks} tasks it never saw, 150 steps each ...")
     success = float(run_tasks(agent, options.tasks).success.mean())

@@ -14,7 +14,7 @@ from saplan.errors import InputError
 from saplan.experiments.statistics import to_text, wilson
 from saplan.games import GAMES
 from saplan.methods.executor import PlannerSettings
-from saplan.training.evaluate import causes_of_failure, evaluate, success_apart
+from saplan.training.evaluate import causes_of_failure, evaluate, success_by_group
 from saplan.training.provenance import code, versions
 from saplan.training.store import ORACLE, find_agent, load_agent, open_agent
 
@@ -56,7 +56,7 @@ def summarise(
         "attempt_success": len(hits) / len(result.attempts) if result.attempts else None,
         "steps_per_transition": float(np.mean([a.steps for a in hits])) if hits else None,
         "failures": causes_of_failure(agent, result, budget),
-        "apart": success_apart(agent, result, task_seed),
+        "apart": success_by_group(agent, result, task_seed),
         "seconds": time.monotonic() - began,
         "successes": to_text(result.success),
         "planning": dataclasses.asdict(planning),

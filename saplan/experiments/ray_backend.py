@@ -6,7 +6,7 @@ from typing import Any
 
 from saplan.errors import InputError
 from saplan.experiments.sweep import EvalBudget, Reproduction, Trial
-from saplan.training.train import complain
+from saplan.training.train import log_warning
 
 RETRIES = 20
 """How often a job is begun again after its worker has died. It goes on from its last checkpoint."""
@@ -48,7 +48,7 @@ def _collect(ray: Any, done: Any, job: list[Trial], number: int, total: int) -> 
         outcome = "done" if ray.get(done) else "another process is at it"
     except ray.exceptions.RayError as error:
         outcome = f"failed: {type(error).__name__}"
-    complain(f"{number} of {total}: {', '.join(cell.name for cell in job)}: {outcome}")
+    log_warning(f"{number} of {total}: {', '.join(cell.name for cell in job)}: {outcome}")
 
 
 def _compute(out: str, job: list[Trial], eval_budget: EvalBudget) -> bool:

@@ -18,14 +18,15 @@ from saplan.methods.oracle import Oracle
 from saplan.methods.registry import find_method
 from saplan.render.progress_bar import ProgressBar
 from saplan.storage.files import Lock, make_directory
-from saplan.training.config import RunConfig, write_json
+from saplan.storage.json_data import write_json
+from saplan.training.config import RunConfig, run_config
 from saplan.training.evaluate import evaluate
 from saplan.training.loop import HELD_BACK_SEED
 from saplan.training.metrics import read_metrics
 from saplan.training.provenance import hardware
 from saplan.training.run_directory import METRICS
 from saplan.training.store import ORACLE, load_agent, read_manifest
-from saplan.training.train import SAVE_EVERY, complain, kept_agent, run_config, train_runs
+from saplan.training.train import SAVE_EVERY, RunOptions, kept_agent, log_warning, train_runs
 
 RUNS, CLAIMS = "runs", "claims"
 """Directories beside the results."""
@@ -182,7 +183,8 @@ class Reproduction:
         configs = [replace(cell.config(), eval_points=eval_budget.eval_points, eval_tasks=eval_tasks) for cell in cells]
         outs = [self.run_path(cell) for cell in cells]
         with contextlib.closing(ProgressBar()) if not quiet else contextlib.nullcontext() as shower:
-            train_runs(configs, outs, shower, eval_budget.save_every, devices=eval_budget.devices, go_on=True)
+            options = RunOptions(shower, eval_budget.save_every, devices=eval_budget.devices)
+            train_runs(configs, outs, options, resume=True)
 
     def _measure(self, cell: Trial, eval_budget: EvalBudget) -> dict[str, Any]:
         about = {"variant": cell.variant, "budgeted_steps": cell.steps}
@@ -226,9 +228,9 @@ def compute_all(reproduction: Reproduction, cells: Sequence[Trial], eval_budget:
     jobs = reproduction.jobs(cells, eval_budget.together)
     for number, job in enumerate(jobs, 1):
         seeds = "" if job[0].method == ORACLE else f", seed {' '.join(str(cell.seed) for cell in job)}"
-        complain(f"{number} of {len(jobs)}: {job[0].game}, {job[0].method}, {job[0].variant}{seeds}")
+        log_warning(f"{number} of {len(jobs)}: {job[0].game}, {job[0].method}, {job[0].variant}{seeds}")
         if not reproduction.compute(job, eval_budget):
-            complain("another process is at it")
+            log_warning("another process is at it")
     return [cell for cell in cells if not reproduction.finished(cell)]
 
 

@@ -18,9 +18,10 @@ from saplan.experiments.statistics import (
 from saplan.experiments.sweep import VARIANTS
 from saplan.games import GAMES
 from saplan.methods.registry import METHODS, find_method
-from saplan.training.config import config_from_json, read_json
+from saplan.storage.json_data import read_json
+from saplan.training.config import config_from_json
+from saplan.training.provenance import differences
 from saplan.training.store import ORACLE
-from saplan.training.train import differences
 
 Result = dict[str, Any]
 PAPER_STEPS = {"switches": 50_000_000, "exchange": 40_000_000, "mining": 50_000_000}

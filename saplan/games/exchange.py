@@ -7,6 +7,7 @@ from typing import ClassVar, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
 
 from saplan.algebra import Natural, Product
@@ -165,6 +166,11 @@ class Exchange(Game[ExchangeState]):
         held = jnp.stack(jnp.unravel_index(index, distance.shape)).astype(jnp.float32)
         value = jnp.concatenate([jnp.zeros(self.kinds), held])
         return state, exactly(value, 0.0, jnp.arange(2 * self.kinds) >= self.kinds)
+
+    def task_groups(self, states: ExchangeState, goals: Goal) -> dict[str, Bool[np.ndarray, "tasks"]]:
+        offers = np.asarray(jax.vmap(self.attributes)(states))[:, : self.kinds]
+        trades = np.any(np.asarray(goals.low)[:, self.kinds :] > offers, axis=1)
+        return {"needs a trade": trades, "needs no trade": ~trades}
 
     @property
     def goal_side(self) -> int:

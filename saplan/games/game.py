@@ -100,6 +100,10 @@ class Game(abc.ABC, Generic[State]):
     def tasks(self, key: PRNGKeyArray) -> tuple[State, Goal]:
         """A test task: a fresh map and a goal that can be asked of it."""
 
+    def task_groups(self, states: State, goals: Goal) -> dict[str, Bool[np.ndarray, "tasks"]]:
+        """Groups of tasks whose success is reported separately, by name; none by default."""
+        return {}
+
     @abc.abstractmethod
     def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
         """δ𝓡: every possible change of ρ as (words, δρ), a real change by its mean."""

@@ -100,6 +100,9 @@ class GameWrapper(Game[Any]):
     def tasks(self, key: PRNGKeyArray) -> tuple[Any, Goal]:
         return self.game.tasks(key)
 
+    def task_groups(self, states: Any, goals: Goal) -> dict[str, Bool[np.ndarray, "tasks"]]:
+        return self.game.task_groups(states, goals)
+
     def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
         return self.game.admissible()
 

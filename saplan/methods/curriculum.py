@@ -6,7 +6,7 @@ model's; hindsight is too: a game also teaches about what it happened to reach.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -273,6 +273,7 @@ class CurriculumAgent(eqx.Module):
     """How far training got."""
     game: Game[Any] = eqx.field(static=True)
     settings: CurriculumSettings = eqx.field(static=True)
+    transition_model: ClassVar[str | None] = None
 
     @property
     def seen(self) -> Game[Any]:

@@ -7,7 +7,7 @@ of arriving in time, and it prices walks, or rounds amounts, before it has looke
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -140,6 +140,8 @@ def walk_on(
 
 class Oracle:
     """Knows the rules of a game."""
+
+    transition_model: ClassVar[str | None] = None
 
     def __init__(self, game: Game[Any]) -> None:
         """`InputError` if it does not."""

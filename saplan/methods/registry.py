@@ -1,6 +1,6 @@
 """All methods by name."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from saplan.errors import unknown_name
 from saplan.games import Game
@@ -16,6 +16,9 @@ from saplan.rl.settings import Settings
 @runtime_checkable
 class AnyAgent(Protocol):
     """What every agent can do, whatever its method."""
+
+    transition_model: ClassVar[str | None]
+    """The part that predicts which transitions are feasible, as reports name it; None for agents without one."""
 
     @property
     def game(self) -> Game[Any]:

@@ -1,21 +1,34 @@
-"""A game whose attributes are read off what is seen, by f̂ in place of f."""
+"""A game whose attributes are read off observations, by f̂ in place of f, and the file of an f̂."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from saplan.algebra import Real
-from saplan.games.game import Observation
-from saplan.games.scene import Scene
+from saplan.errors import InputError
+from saplan.games.game import Game, Observation
 from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
-from saplan.perception.observation import Sight
-from saplan.perception.regressor import SURE
+from saplan.perception.geometry import STRUCTURED, with_geometry
+from saplan.perception.labels import LARGEST_SIDE, Source, check_observation, plain_rules, source_from_json
+from saplan.perception.observation import Observer
+from saplan.perception.regressor import LARGEST_HIDDEN, SURE, Regressor
+from saplan.storage.arrays import about_in, fill, header_of, largest_file, outline_of, to_arrays, to_bytes
+from saplan.storage.files import make_directory, read_bytes, replace_file
+from saplan.storage.json_data import is_whole
+from saplan.storage.manifest import ATTRIBUTES, check_format, digest
+
+NOT_FITTED = "holds no fitted attributes (fit some with `saplan fit-attributes`)"
+FIT_AGAIN = "fit them again with `saplan fit-attributes`"
+LARGEST_FITTED = 2**28
+"""Bytes of the arrays of an f̂."""
 
 
 class Perceived(eqx.Module):
@@ -26,50 +39,57 @@ class Perceived(eqx.Module):
     sure: Float[Array, "K"]
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted(GameWrapper):
-    """The same game, seen through f̂.
+def _on_state(name: str) -> Any:
+    """Method that applies the wrapped game's method of this name to the state inside a `Perceived`."""
+    return lambda self, perceived, *rest: getattr(self.game, name)(perceived.state, *rest)
 
-    A real that is read within a quarter of its resolution stays as it was perceived before: else every step would look
-    like a change. Other changes are believed all together, or not at all as long as one of them is unsure: what is
-    not well seen from here may be seen a step later.
+
+@dataclass(frozen=True, eq=False)
+class FittedGame(GameWrapper):
+    """A game whose attributes are read by f̂.
+
+    A reading of a real within a quarter of its resolution leaves the perceived value as it was: otherwise every step
+    would look like a change. All other changes are accepted together, or rejected together while one of them is
+    uncertain: a thing that is not clearly visible from here may be a step later.
     """
 
     misread: ClassVar[bool] = True
     regressor: Callable[[Array], tuple[Array, Array]]
-    """f̂: from a batch of sights to ρ̂ and the confidence in every coordinate."""
-    sight: str
+    """f̂: from a batch of observations to ρ̂ and the confidence in every coordinate."""
+    observation: str
     digest: str
-    """Tells apart what was fitted: the SHA-256 of its file."""
+    """SHA-256 of the file of f̂, which identifies it."""
     source: Any = None
-    """What the file was made of, to write it again."""
+    """The `FittedFile`, to write it again."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Fitted) and (self.game, self.sight, self.digest) == (
-            other.game, other.sight, other.digest,
-        )  # fmt: skip
+        return isinstance(other, FittedGame) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash((self.game, self.sight, self.digest))
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[Game[Any], str, str]:
+        return self.game, self.observation, self.digest
 
     def read(self, state: Any) -> Perceived:
-        """A first look at a state."""
-        rho, sure = self.regressor(Sight(self.game, self.sight)(state)[None])
+        """A state with a first reading of its attributes."""
+        rho, sure = self.regressor(Observer(self.game, self.observation)(state)[None])
         return Perceived(state, rho[0], sure[0])
 
-    def _go_on(self, before: Perceived, state: Any) -> Perceived:
+    def _read_next(self, before: Perceived, state: Any) -> Perceived:
         now = self.read(state)
         space = self.game.space
         slack = jnp.array([block.resolution / 4 if isinstance(block, Real) else 0.0 for block in space.blocks])
         differs = jnp.abs(now.rho - before.rho) > slack
-        believed = jnp.all(~differs | (now.sure >= SURE))
-        return Perceived(state, jnp.where(differs & believed, now.rho, before.rho), now.sure)
+        accepted = jnp.all(~differs | (now.sure >= SURE))
+        return Perceived(state, jnp.where(differs & accepted, now.rho, before.rho), now.sure)
 
     def reset(self, key: PRNGKeyArray) -> Perceived:
         return self.read(self.game.reset(key))
 
     def step(self, key: PRNGKeyArray, state: Perceived, action: Int[Array, ""]) -> Perceived:
-        return self._go_on(state, self.game.step(key, state.state, action))
+        return self._read_next(state, self.game.step(key, state.state, action))
 
     def anywhere(self, key: PRNGKeyArray) -> Perceived:
         return self.read(self.game.anywhere(key))
@@ -84,30 +104,82 @@ class Fitted(GameWrapper):
     def confidence(self, state: Perceived) -> Float[Array, "K"]:
         return state.sure
 
-    def truth(self, state: Perceived) -> Float[Array, "K"]:
-        return self.game.truth(state.state)
-
-    def observe(self, state: Perceived) -> Observation:
+    def place(self, state: Perceived) -> Observation:
+        # Not the game's own place, which may contain the attributes that f̂ has to read.
         return self.game.observe(state.state)
 
-    def place(self, state: Perceived) -> Observation:
-        # Not the game's own place, which may tell attributes that are to be read off what is seen.
-        return self.observe(state)
+    observe = _on_state("observe")
+    truth = _on_state("truth")
+    shelf = _on_state("shelf")
+    lost = _on_state("lost")
+    over = _on_state("over")
+    scene = _on_state("scene")
+    recall = _on_state("recall")
+    restore = _on_state("restore")
+    task_groups = _on_state("task_groups")
 
-    def shelf(self, state: Perceived) -> Float[Array, "rows cells"]:
-        return self.game.shelf(state.state)
 
-    def lost(self, state: Perceived) -> Bool[Array, ""]:
-        return self.game.lost(state.state)
+@dataclass(frozen=True)
+class FittedFile:
+    """f̂ and the origin of its labels."""
 
-    def over(self, state: Perceived) -> Bool[Array, ""]:
-        return self.game.over(state.state)
+    regressor: Regressor
+    shape: tuple[int, ...]
+    """Of one observation."""
+    source: Source
+    geometry: str = STRUCTURED
+    about: Any = None
 
-    def scene(self, state: Perceived) -> Scene:
-        return self.game.scene(state.state)
+    @property
+    def data(self) -> bytes:
+        """The content of the file, the same bytes every time."""
+        about = {
+            "format": ATTRIBUTES,
+            **self.source.to_json(),
+            "shape": list(self.shape),
+            "hidden": self.regressor.hidden.bias.shape[0],
+            "geometry": self.geometry,
+            "about": self.about,
+        }
+        return to_bytes(to_arrays(self.regressor), about)
 
-    def recall(self, states: Perceived) -> dict[str, np.ndarray]:
-        return self.game.recall(states.state)
+    def view(self, game: Game[Any]) -> FittedGame:
+        """The game with these attributes; `InputError` if they were fitted on another one."""
+        source = self.source
+        if game.name != source.game:
+            raise InputError(f"these attributes were fitted on {source.game or 'an unknown game'}, not on {game.name}")
+        # As JSON text, in which true differs from 1.
+        if json.dumps(plain_rules(game), sort_keys=True) != json.dumps(source.rules, sort_keys=True):
+            raise InputError(f"these attributes were fitted on {source.game} with other rules")
+        if game.space != source.space or Observer(game, source.observation).shape != self.shape:
+            raise InputError(f"these attributes were fitted on another version of {source.game}")
+        return FittedGame(game, self.regressor, source.observation, digest(self.data), self)
 
-    def restore(self, states: Perceived, recalled: dict[str, np.ndarray]) -> None:
-        self.game.restore(states.state, recalled)
+
+def read_fitted(path: Path) -> FittedFile:
+    """Fitted attributes from a file, checked."""
+    header = header_of(path)
+    about = check_format(about_in(header, path), ATTRIBUTES, path, NOT_FITTED, FIT_AGAIN)
+    source = source_from_json(about, path)
+    hidden, shape, geometry = about.get("hidden"), about.get("shape"), about.get("geometry")
+    if not is_whole(hidden, 1, LARGEST_HIDDEN):
+        raise InputError(f"{path}: hidden must be an integer in 1..{LARGEST_HIDDEN}")
+    if not isinstance(shape, list) or not all(is_whole(side, 1, LARGEST_SIDE) for side in shape):
+        raise InputError(f"{path}: the shape of an observation must be integers in 1..{LARGEST_SIDE}")
+    if not isinstance(geometry, str):
+        raise InputError(f"{path}: the geometry must be a name")
+    check_observation(tuple(shape), source.vocabulary, str(path))
+    space = with_geometry(source.space, geometry)
+    outline = outline_of(
+        lambda: Regressor.init(jax.random.key(0), tuple(shape), source.vocabulary, space, hidden),
+        LARGEST_FITTED,
+        f"the regressor that {path} describes",
+    )
+    arrays = header.arrays(read_bytes(path, min(2 * LARGEST_FITTED, largest_file(outline))))
+    return FittedFile(fill(outline, arrays, path), tuple(shape), source, geometry, about.get("about"))
+
+
+def write_fitted(path: Path, fitted: FittedFile) -> None:
+    """Write fitted attributes to a file."""
+    make_directory(path.parent)
+    replace_file(path, fitted.data)

@@ -1,4 +1,4 @@
-"""The geometries that attributes can be regressed in: each block's own, or a plain one to compare it with."""
+"""The geometries that attributes can be regressed in: each block's own, or a plain one for comparison."""
 
 import functools
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def _as(kind: type[Block], block: Block) -> Block:
 @functools.cache
 def _plain(kind: type[Block]) -> type[Block]:
     class Plain(kind):  # type: ignore[misc,valid-type]
-        """A block regressed as one number, whatever it means."""
+        """A block regressed as one number."""
 
         embed_width = 1
 
@@ -68,7 +68,7 @@ def _one_hot(kind: type[Block]) -> type[Block]:
 
 
 def _range(block: Any) -> tuple[float, float]:
-    """The least and the greatest element that a plain geometry reckons with."""
+    """The least and the greatest element in a plain geometry."""
     if isinstance(block, Cyclic):
         return 0.0, block.q - 1.0
     if hasattr(block, "low") and block.bounded:
@@ -82,11 +82,11 @@ GEOMETRIES: dict[str, Callable[[Block], Block]] = {
     "squared": lambda block: _as(_plain(type(block)), block),
     "one-hot": lambda block: _as(_one_hot(type(block)), block),
 }
-"""What becomes of every block."""
+"""The regressed form of every block."""
 
 
 def with_geometry(space: Product, geometry: str) -> Product:
-    """The same space, regressed in another way."""
+    """The same space with another geometry."""
     if geometry not in GEOMETRIES:
         raise unknown_name("geometry", geometry, GEOMETRIES)
     return Product(space.names, tuple(GEOMETRIES[geometry](block) for block in space.blocks))

@@ -1,8 +1,8 @@
-"""What a learner of attributes is shown: a bag of words or a picture, in which nothing is written as a number.
+"""Observations to learn attributes from: a bag of words or a picture, neither of which contains an attribute.
 
-Both show the map around the agent as its policy sees it, and a shelf with what is held. On the shelf lie objects side
-by side, or a bar that is the longer the more there is. A switch is one thing on the map and looks different in every
-position. So counts have to be counted, amounts measured, and the faces of a switch told apart.
+Both show the map around the agent, as its policy sees it, and a shelf with everything that is held: objects side by
+side, or a bar whose length is an amount. A switch is one thing on the map that looks different in every position. So
+counts have to be counted, amounts measured, and the positions of a switch distinguished.
 """
 
 import colorsys
@@ -19,37 +19,45 @@ from saplan.games.game import Game
 from saplan.games.grid import EDGE_WORDS, OFFSETS, PITCH, SIDE
 
 SHADES = 16
-"""How many fills of a place on the shelf the words tell apart."""
+"""Levels of fill that words distinguish in a place of the shelf."""
 FLOOR, WALL, SHELF = 40, 110, 160
-"""How bright the floor, walls, and things on the shelf are in a picture."""
-SIGHTS = ("words", "picture")
+"""Brightness of floor, walls and shelf in a picture."""
+OBSERVATIONS = ("words", "picture")
 
 
 @dataclass(frozen=True)
-class Sight:
-    """One of the ways to show the states of a game."""
+class Observer:
+    """A function from the states of a game to observations."""
 
     game: Game[Any]
     name: str = "words"
 
     def __post_init__(self) -> None:
-        if self.name not in SIGHTS:
-            raise unknown_name("sight", self.name, SIGHTS)
+        if self.name not in OBSERVATIONS:
+            raise unknown_name("observation", self.name, OBSERVATIONS)
 
     @property
     def vocabulary(self) -> int:
-        """The number of words; 0 where what is seen is a picture."""
-        rows, cells = self._shelf
+        """Number of words; 0 for pictures."""
+        rows, cells = self._state_shape(self.game.shelf).shape
         return self.game.vocabulary + rows * cells * SHADES if self.name == "words" else 0
 
     @property
-    def _shelf(self) -> tuple[int, int]:
-        state = jax.eval_shape(self.game.reset, jax.random.key(0))
-        rows, cells = jax.eval_shape(self.game.shelf, state).shape
-        return rows, cells
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one observation."""
+        return self._state_shape(self).shape
+
+    @property
+    def size(self) -> int:
+        """Bytes of one observation."""
+        seen = self._state_shape(self)
+        return seen.size * seen.dtype.itemsize
+
+    def _state_shape(self, function: Any) -> jax.ShapeDtypeStruct:
+        return jax.eval_shape(function, jax.eval_shape(self.game.reset, jax.random.key(0)))
 
     def __call__(self, state: Any) -> Array:
-        """What is seen of a state."""
+        """The observation of a state."""
         return self.words(state) if self.name == "words" else self.picture(state)
 
     def words(self, state: Any) -> Int16[Array, "slots"]:
@@ -60,7 +68,7 @@ class Sight:
         return jnp.concatenate([self.game.observe(state), held.astype(jnp.int16)])
 
     def picture(self, state: Any) -> UInt8[Array, "height width 3"]:
-        """One pixel a cell, the agent in the middle; below, the shelf."""
+        """One pixel per cell, the agent in the middle; the shelf below."""
         ground, shelf = self._map(self.game.observe(state).astype(jnp.int32)), self.game.shelf(state)
         width = max(PITCH, shelf.shape[1])
         fills = shelf[:, :, None] * jnp.array(_hues(len(shelf), SHELF))[:, None]
@@ -74,7 +82,7 @@ class Sight:
         floor = jnp.where(inside.reshape(-1, 1), FLOOR, 0) * jnp.ones(3)
         thing = words[4:] - 1 - EDGE_WORDS
         kinds = self.game.vocabulary // OFFSETS - 1
-        place = jnp.where(thing >= 0, thing % OFFSETS, OFFSETS)  # what is nowhere falls off the picture
+        place = jnp.where(thing >= 0, thing % OFFSETS, OFFSETS)  # absent things fall outside the picture
         colour = jnp.array(_colours(kinds))[jnp.clip(thing // OFFSETS, 0, kinds)]
         return floor.at[place].set(colour, mode="drop").reshape(PITCH, PITCH, 3)
 
@@ -89,6 +97,6 @@ def _colours(kinds: int) -> np.ndarray:
 
 
 def _hues(count: int, bright: int) -> np.ndarray:
-    """Colours all around the circle."""
+    """Colours spaced evenly around the colour circle."""
     colours = [colorsys.hsv_to_rgb(k / count, 0.9, bright) for k in range(count)]
     return np.array(colours, np.float32).reshape(count, 3)

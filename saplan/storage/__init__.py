@@ -1,1 +1,1 @@
-"""Files that are written whole and read with suspicion."""
+"""Files that are written atomically and validated in full when they are read."""

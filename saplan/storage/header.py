@@ -1,4 +1,4 @@
-"""The header of a safetensors file, checked in full before the data behind it are looked at."""
+"""The header of a safetensors file, checked in full before its data are read."""
 
 import math
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ from saplan.errors import InputError
 from saplan.storage.json_data import is_whole, parse_json
 
 LARGEST = 2**20
-"""Bytes. The header names every array; ours are a tenth of this, and a parser must not be fed gigabytes."""
+"""Bytes of a header, which names every array. Ours have a tenth of this; a parser must not be fed gigabytes."""
 LENGTH = 8
-"""Bytes that say how long the header is."""
+"""Bytes that hold the length of the header."""
 METADATA = "__metadata__"
 DTYPES = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "U16": np.uint16, "I16": np.int16, "F16": np.float16,
     "U32": np.uint32, "I32": np.int32, "F32": np.float32, "U64": np.uint64, "I64": np.int64, "F64": np.float64,
 }  # fmt: skip
-"""Those that are read. The format knows others."""
+"""The types that are read. The format has others."""
 MOST_AXES = 8
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where one array lies, and what it is."""
+    """Type, shape and place of one array."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -35,7 +35,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of itself."""
+    """The arrays and the metadata that a file declares."""
 
     entries: dict[str, Entry]
     metadata: dict[str, str]
@@ -43,48 +43,48 @@ class Header:
     """Bytes before the data."""
 
     def arrays(self, data: bytes) -> dict[str, np.ndarray]:
-        """The arrays of the file's bytes, without a copy."""
+        """The arrays in the file's bytes, without a copy."""
         return {name: self._array(data, entry) for name, entry in self.entries.items()}
 
     def _array(self, data: bytes, entry: Entry) -> np.ndarray:
-        # A byte of a boolean may be any, and only 0 and 1 mean something.
+        # The byte of a boolean may hold any number, but NumPy expects 0 or 1.
         stored = np.dtype(np.uint8) if entry.dtype.kind == "b" else entry.dtype
         flat = np.frombuffer(data, stored, math.prod(entry.shape), self.size + entry.start)
         return (flat != 0 if entry.dtype.kind == "b" else flat).reshape(entry.shape)
 
 
 def read_header(data: bytes, size: int, path: Path) -> Header:
-    """The header at the beginning of a file of so many bytes; `InputError` unless it describes just that file."""
+    """The header at the start of a file of `size` bytes; `InputError` unless it describes exactly that file."""
     length = int.from_bytes(data[:LENGTH], "little")
     if len(data) < LENGTH or length > min(size - LENGTH, LARGEST) or data[LENGTH : LENGTH + 1] != b"{":
-        raise InputError(f"{path} is not a safetensors file of ours")
+        raise InputError(f"{path} is not a safetensors file that saplan can read")
     try:
-        told = parse_json(data[LENGTH : LENGTH + length], f"the header of {path}")
+        declared = parse_json(data[LENGTH : LENGTH + length], f"the header of {path}")
     except InputError as error:
         raise InputError(f"{path} is not a safetensors file: {error}") from None
-    metadata = told.pop(METADATA, {})
+    metadata = declared.pop(METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
-        raise InputError(f"{path} is not a safetensors file: its metadata are not texts")
-    entries = {name: _entry(name, value, path) for name, value in told.items()}
+        raise InputError(f"{path} is not a safetensors file: its metadata are not strings")
+    entries = {name: _entry(name, value, path) for name, value in declared.items()}
     end = 0
     for entry in sorted(entries.values(), key=lambda entry: (entry.start, entry.end)):
         if entry.start != end:
             raise InputError(f"{path} is not a safetensors file: its arrays overlap, or leave gaps")
         end = entry.end
     if LENGTH + length + end != size:
-        raise InputError(f"{path} is not a safetensors file: it is {size} bytes long, its header says otherwise")
+        raise InputError(f"{path} is not a safetensors file: its size of {size} bytes differs from its header's")
     return Header(entries, metadata, LENGTH + length)
 
 
 def _entry(name: str, value: Any, path: Path) -> Entry:
     if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
-        raise InputError(f"{path} is not a safetensors file: {name[:80]!r} is not described as an array is")
+        raise InputError(f"{path} is not a safetensors file: {name[:80]!r} does not describe an array")
     kind, shape, place = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(kind, str) or kind not in DTYPES:
-        raise InputError(f"{path} holds an array of another type than ours: {name[:80]!r} is {str(kind)[:20]!r}")
+        raise InputError(f"{path}: the array {name[:80]!r} has the unsupported type {str(kind)[:20]!r}")
     whole = isinstance(shape, list) and isinstance(place, list) and len(shape) <= MOST_AXES and len(place) == 2
     if not whole or not all(is_whole(number, 0, 2**40) for number in (*shape, *place)):
-        raise InputError(f"{path} is not a safetensors file: shape or place of {name[:80]!r} are not whole numbers")
+        raise InputError(f"{path} is not a safetensors file: shape or offsets of {name[:80]!r} are not integers")
     dtype = np.dtype(DTYPES[kind])
     if place[1] - place[0] != math.prod(shape) * dtype.itemsize:
         raise InputError(f"{path} is not a safetensors file: {name[:80]!r} is longer or shorter than its shape")

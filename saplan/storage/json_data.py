@@ -1,41 +1,67 @@
-"""Plain data from JSON that a stranger wrote: no surprises in names, numbers or depth."""
+"""JSON files: written in readable form, and read without trusting their names, numbers or depth."""
 
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, TypeGuard
 
 from saplan.errors import InputError
+from saplan.storage.files import read_bytes, replace_file
 
+LARGEST = 2**22
+"""Bytes of a JSON file that is read."""
 DEEPEST = 16
-"""Lists and objects inside each other. Ours are half as deep."""
+"""Nested lists and objects. Our own files have half as many levels."""
+
+
+def read_json(path: Path, largest: int = LARGEST) -> Any:
+    """The data in a JSON file, or `InputError`."""
+    return parse_json(read_bytes(path, largest), path)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write a readable JSON file, or raise `InputError`."""
+    replace_file(path, json_bytes(data))
+
+
+def json_bytes(data: Any) -> bytes:
+    """The content of a readable JSON file."""
+    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def through_json(data: Any) -> Any:
+    """The data as they return from a JSON file: lists in place of tuples."""
+    return json.loads(json.dumps(data))
 
 
 def parse_json(data: bytes, where: Path | str) -> Any:
-    """The data of a JSON text in UTF-8; `InputError` for anything else, names given twice and NaN among that."""
+    """The data of a JSON text in UTF-8; `InputError` for anything else, including duplicate names and NaN."""
     try:
         found = json.loads(data.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_constant)
+        if _depth(found) > DEEPEST:
+            raise InputError(f"lists or objects are nested more than {DEEPEST} deep")
+        json.dumps(found, ensure_ascii=False).encode()
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
+    except UnicodeEncodeError:
+        raise InputError(f"{where} holds text that is not Unicode") from None
     except (ValueError, RecursionError):
         raise InputError(f"{where} is not JSON") from None
-    _check(found, where)
     return found
 
 
-def is_whole(value: Any, least: int, most: int) -> bool:
-    """Whether this is a whole number within bounds; true and false are none."""
+def is_whole(value: Any, least: int, most: int) -> TypeGuard[int]:
+    """Whether the value is an integer within bounds; booleans are not integers here."""
     return type(value) is int and least <= value <= most
 
 
-def is_number(value: Any, least: float, most: float) -> bool:
-    """Whether this is a number within bounds."""
+def is_number(value: Any, least: float, most: float) -> TypeGuard[float]:
+    """Whether the value is a number within bounds."""
     return type(value) in (int, float) and least <= value <= most
 
 
-def is_digest(value: Any) -> bool:
-    """Whether this is a SHA-256 in hexadecimal digits."""
+def is_digest(value: Any) -> TypeGuard[str]:
+    """Whether the value is a SHA-256 in hexadecimal digits."""
     return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
@@ -49,42 +75,10 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(name: str) -> float:
     if name == "NaN":
-        _refuse_nan()
+        raise InputError("NaN is not a number")
     return float(name)  # bounds of a space may be infinite
 
 
-def _refuse_nan() -> NoReturn:
-    raise InputError("NaN is not a number")
-
-
-def _check(data: Any, where: Path | str) -> None:
-    """`InputError` if the data lie too deep, or hold text that cannot be written."""
-    level: list[Any] = [data]
-    for _ in range(DEEPEST):
-        for text in _texts(level):
-            if not _writable(text):
-                raise InputError(f"{where} holds text that is not Unicode: {text[:80]!r}")
-        level = [inner for outer in level for inner in _inside(outer)]
-        if not level:
-            return
-    raise InputError(f"{where} holds lists or objects inside each other, {DEEPEST} deep or more")
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-
-def _texts(level: list[Any]) -> Iterable[str]:
-    for value in level:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            yield from value
-
-
-def _writable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_depth, inner), default=0)

@@ -1,4 +1,4 @@
-"""Links in a directory that is written to: refused, so that nothing outside it is ever changed."""
+"""Links in a directory that saplan writes to are refused, so that nothing outside it ever changes."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ from pathlib import Path
 from saplan.errors import InputError
 
 MOST = 200_000
-"""Names below a directory. Ours hold a few hundred."""
+"""Files below a directory. Our own directories hold a few hundred."""
 DEEPEST = 8
 
 
@@ -18,7 +18,7 @@ def refuse_links(directory: Path, names: Iterable[str]) -> None:
     The directory itself is the one that a person named, and may be reached by a link.
     """
     left = [(directory / name, 0) for name in names]
-    seen = 0
+    count = 0
     while left:
         path, depth = left.pop()
         kind = _kind(path)
@@ -29,9 +29,9 @@ def refuse_links(directory: Path, names: Iterable[str]) -> None:
             raise InputError(f"{path} is {what}, and might lead outside {directory}: remove it, or put a copy there")
         if kind == stat.S_IFDIR:
             left += [(Path(entry), depth + 1) for entry in _entries(path)]
-        seen += 1
-        if seen > MOST or depth > DEEPEST:
-            raise InputError(f"{directory} holds more files, or deeper directories, than one of ours does")
+        count += 1
+        if count > MOST or depth > DEEPEST:
+            raise InputError(f"{directory} holds too many files, or too deeply nested ones, to be written by saplan")
 
 
 def _kind(path: Path) -> int | None:

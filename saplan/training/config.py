@@ -1,7 +1,6 @@
-"""The configuration of a run, as JSON that a person can read and a program can trust."""
+"""The configuration of a run, as JSON that people can read and that is validated when it is read back."""
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,28 +12,27 @@ from saplan.games.rules import check_rules
 from saplan.games.wrapper import GameWrapper
 from saplan.methods.ablations import FULL, Ablated, ablated
 from saplan.methods.registry import find_method
-from saplan.perception.fitted import Fitted
-from saplan.perception.formats import read_fitted
+from saplan.perception.fitted import FittedGame, read_fitted
 from saplan.rl.settings import Settings
-from saplan.storage.files import read_bytes, replace_file
-from saplan.storage.json_data import is_whole, parse_json
-from saplan.training.checkpoint import first_difference
+from saplan.storage.files import replace_file
+from saplan.storage.json_data import is_whole, through_json
+from saplan.storage.manifest import TRAIN_AGAIN, OldFormatError, first_difference
 
 ATTRIBUTES = "attributes.safetensors"
-"""The file of attributes that are not the game's own."""
-LARGEST = 2**22
-"""Bytes of a JSON file. Beyond this nothing is read."""
+"""The file of fitted attributes beside a configuration."""
+DEFAULT_STEPS = {"switches": 5_000_000, "exchange": 4_000_000, "mining": 25_000_000}
+"""A tenth of the paper's budget where the paper states one."""
 MOST = {"steps": 2**40, "seed": 2**31 - 1, "eval_points": 64, "eval_tasks": 100_000}
-"""Of the numbers of a run."""
+"""Upper bounds on the numbers of a run."""
 
 
 class OtherWorldError(InputError):
-    """A run's world has to be given, or the one given is another."""
+    """A run needs its world as an argument, or the given world is another one."""
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What was trained, how, and with which seed."""
+    """Game, method, settings, budget and seed of a run."""
 
     game: Game[Any]
     settings: Settings
@@ -42,51 +40,72 @@ class RunConfig:
     seed: int
     method: str = "structured"
     eval_points: int = 5
-    """How often training tries held-back tasks, to report its progress; nothing is learnt from them."""
+    """How often training evaluates the agent on held-back tasks; nothing is learnt from them."""
     eval_tasks: int = 200
-    """How many each time; 0: the agent is kept, and whoever wants to know tries it later."""
+    """Tasks per evaluation; 0: the agent is saved for a later evaluation instead."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, exactly as it comes back from a JSON file: lists in place of tuples."""
+        """JSON data, equal to those that a file gives back."""
         game = _unwrapped(self.game)
         algebra = {"algebra": self.game.algebra} if isinstance(self.game, Ablated) else {}
-        attributes = {"attributes": self.game.digest} if isinstance(self.game, Fitted) else {}
-        data = {
+        attributes = {"attributes": self.game.digest} if isinstance(self.game, FittedGame) else {}
+        data: dict[str, Any] = through_json({
             "method": self.method,
             **game.described(),
             **algebra,
             **attributes,
             "settings": dataclasses.asdict(self.settings),
-            "steps": self.steps,
-            "seed": self.seed,
-            "eval_points": self.eval_points,
-            "eval_tasks": self.eval_tasks,
-        }
-        return _plain(data)
+            **{name: getattr(self, name) for name in MOST},
+        })  # fmt: skip
+        return data
+
+
+def run_config(
+    game: Game[Any] | str,
+    steps: int | None,
+    seed: int,
+    settings: Settings | None,
+    method: str,
+    eval_points: int = 5,
+    eval_tasks: int = 200,
+) -> RunConfig:
+    """The configuration of a run, with defaults in place of None."""
+    game = make_game(game) if isinstance(game, str) else game
+    settings = find_method(method).settings_for(game, False) if settings is None else settings
+    steps = DEFAULT_STEPS.get(game.name, 5_000_000) if steps is None else steps
+    free = [name for name, alone in zip(game.space.names, game.space.exogenous, strict=True) if alone]
+    if free and method != "structured":
+        raise InputError(f"{free[0]} changes by itself, and only the structured method can plan without it")
+    config = RunConfig(game, settings, steps, seed, method, eval_points, eval_tasks)
+    for name, most in MOST.items():
+        if getattr(config, name) > most:
+            raise InputError(f"{name.replace('_', '-')} must be at most {most}, got {getattr(config, name)}")
+    per_update = settings.lanes * settings.rollout
+    if steps < per_update:
+        raise InputError(f"steps must be at least lanes × rollout = {per_update}, got {steps}")
+    return config
 
 
 def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> RunConfig:
-    """The configuration that plain data describe; `InputError` naming `where` they are from if they describe none.
+    """The configuration in JSON data; `InputError` names their source `where` if they are invalid.
 
-    Attributes that are not the game's own lie in a file beside it. A `world` that is not one of our games has to be
-    given: no file says how to make one. Any `world` that is given must be the one that the data describe.
+    Fitted attributes are read from a file beside it. A `world` that is not one of our games must be given, since no
+    file describes how to make it. A given `world` must be the one that the data describe.
     """
     try:
         _check_fields(data)
-        numbers = {name: data[name] for name in ("steps", "seed")}
-        numbers |= {name: data[name] for name in ("eval_points", "eval_tasks") if name in data}
+        numbers = {name: data[name] for name in MOST if name in data}
         for name, value in numbers.items():
             if not is_whole(value, 0, MOST[name]):
                 raise InputError(f"{name} must be a whole number in 0..{MOST[name]}, got {value!r}")
-        settings = find_method(data["method"]).settings(**data["settings"])
         game = ablated(_game_of(data, where, world), data.get("algebra", FULL))
         return RunConfig(
             game=_fitted(game, where.with_name(ATTRIBUTES), data["attributes"]) if "attributes" in data else game,
-            settings=settings,
-            method=str(data["method"]),
+            settings=_settings_of(data, where),
+            method=data["method"],
             **numbers,
         )
-    except OtherWorldError:
+    except (OtherWorldError, OldFormatError):
         raise
     except InputError as error:
         raise InputError(f"{where} is not a run's configuration: {error}") from None
@@ -95,8 +114,18 @@ def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> 
         raise InputError(f"{where} is not a run's configuration: {type(error).__name__}: {reason}") from None
 
 
+def _settings_of(data: dict[str, Any], where: Path) -> Settings:
+    kind, given = find_method(data["method"]).settings, data["settings"]
+    unknown = [name for name in given if name not in kind.__dataclass_fields__]
+    if unknown:
+        raise OldFormatError(
+            f"{where} was saved by another version of saplan, with a setting {unknown[0][:80]!r}; {TRAIN_AGAIN}"
+        )
+    return kind(**given)
+
+
 def _game_of(data: Any, where: Path, world: Game[Any] | None) -> Game[Any]:
-    """The game that a configuration describes: made by its rules, or the one that a person gives."""
+    """The game that a configuration describes: made from its rules, or the given one."""
     described = {name: data[name] for name in ("game", "rules", "world") if name in data}
     if "world" not in data and data["game"] in GAMES and (world is None or is_ours(world)):
         check_rules(GAMES[data["game"]](), data["rules"])
@@ -106,22 +135,20 @@ def _game_of(data: Any, where: Path, world: Game[Any] | None) -> Game[Any]:
         made = make_game(data["game"], **rules)
         if world is None:
             return made
-        described = _plain(made.described())
+        described = through_json(made.described())
     elif world is None and "world" in data:
-        raise OtherWorldError(f"{where} is of the world {data['game']!r}: load it from Python with that world")
+        raise OtherWorldError(f"{where} belongs to the world {data['game']!r}: load it from Python with that world")
     elif world is None:
         raise InputError(f"unknown game {data['game']!r}")
     given = _unwrapped(world)
-    if _plain(given.described()) != described:
-        difference = first_difference(_plain(given.described()), described)
-        raise OtherWorldError(
-            f"{where} is of the world {data['game']!r}, and the one given is another, or has changed: {difference}"
-        )
+    if through_json(given.described()) != described:
+        difference = first_difference(through_json(given.described()), described)
+        raise OtherWorldError(f"{where} belongs to the world {data['game']!r}, not to the given one: {difference}")
     return given
 
 
 def is_ours(game: Game[Any]) -> bool:
-    """Whether a configuration says all that is needed to make this game again."""
+    """Whether a configuration is enough to make this game again."""
     return GAMES.get(game.name) is type(_unwrapped(game))
 
 
@@ -129,12 +156,8 @@ def _unwrapped(game: Game[Any]) -> Game[Any]:
     return game.game if isinstance(game, GameWrapper) else game
 
 
-def _plain(data: dict[str, Any]) -> dict[str, Any]:
-    return json.loads(json.dumps(data))
-
-
 def _check_fields(data: Any) -> None:
-    """`InputError` if a field of a configuration is missing, or of another kind altogether."""
+    """`InputError` if a field of a configuration is missing, or of another type altogether."""
     if not isinstance(data, dict):
         raise InputError("it is not an object")
     wanted = ("method", "game", "settings", "steps", "seed", *(() if "world" in data else ("rules",)))
@@ -147,10 +170,10 @@ def _check_fields(data: Any) -> None:
         raise InputError("settings must be an object")
 
 
-def _fitted(game: Game[Any], path: Path, digest: Any) -> Fitted:
+def _fitted(game: Game[Any], path: Path, digest: Any) -> FittedGame:
     found = read_fitted(path).view(game)
     if found.digest != digest:
-        raise InputError(f"{path} is not the file that this run was trained with: its SHA-256 is another")
+        raise InputError(f"{path} is not the file that this run was trained with: its SHA-256 differs")
     return found
 
 
@@ -158,17 +181,7 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
-def read_json(path: Path) -> Any:
-    """The data in a JSON file, or `InputError`."""
-    return parse_json(read_bytes(path, LARGEST), path)
-
-
-def write_json(path: Path, data: Any) -> None:
-    """Writes readable JSON, or raises `InputError`."""
-    replace_file(path, (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())
-
-
 def write_attributes(directory: Path, config: RunConfig) -> None:
-    """Puts the file of attributes that are not the game's own beside a configuration."""
-    if isinstance(config.game, Fitted):
+    """Write the file of fitted attributes beside a configuration, if its game has them."""
+    if isinstance(config.game, FittedGame):
         replace_file(directory / ATTRIBUTES, config.game.source.data)

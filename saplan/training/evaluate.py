@@ -1,4 +1,4 @@
-"""Success on a fixed set of tasks, and why the others failed."""
+"""Success on a fixed set of tasks, and the causes of failure."""
 
 import functools
 from typing import Any
@@ -8,14 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from saplan.games import Exchange, Game, task_set
+from saplan.games import Game, task_set
 from saplan.games.world_errors import readable_errors
-from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
 from saplan.methods.executor import DEFAULT_PLANNER, EvalResult, PlannerSettings
 from saplan.methods.registry import AnyAgent
-from saplan.methods.structured.agent import Agent
-from saplan.methods.unstructured.agent import UnstructuredAgent
 
 
 def evaluate(
@@ -26,9 +23,9 @@ def evaluate(
     planning: PlannerSettings = DEFAULT_PLANNER,
     seed: int = 0,
 ) -> EvalResult:
-    """Carries out fixed tasks; a task succeeds at the first moment its goal holds, within the budget of steps.
+    """Carry out fixed tasks; a task succeeds when its goal first holds, within the budget of steps.
 
-    This is done on the CPU, wherever the agent was trained: a step is a small computation between two searches.
+    Evaluation runs on the CPU, even for an agent trained elsewhere: a step is a small computation between searches.
     """
     cpu = jax.devices("cpu")[0]
     with jax.default_device(cpu), readable_errors(agent.game):
@@ -39,36 +36,29 @@ def evaluate(
 
 @functools.lru_cache(maxsize=2)
 def _tasks(game: Game[Any], count: int, seed: int) -> tuple[Any, Goal]:
-    """Tasks that the next agent is tried on as well: on exchange they take longer to draw than to carry out."""
+    """Tasks, kept for the next agent: on exchange they take longer to draw than to carry out."""
     return task_set(game, count, seed)
 
 
-def success_apart(agent: AnyAgent, result: EvalResult, task_seed: int) -> dict[str, dict[str, float]]:
-    """Success on kinds of tasks that a game tells apart: on exchange, goals that need a trade and goals that do not."""
-    game = agent.game.game if isinstance(agent.game, GameWrapper) else agent.game
-    if not isinstance(game, Exchange):
-        return {}
-    states, goals = task_set(game, len(result.success), task_seed)
-    offers = np.asarray(jax.vmap(game.attributes)(states))[:, : game.kinds]
-    trades = np.any(np.asarray(goals.low)[:, game.kinds :] > offers, axis=1)
-    kinds = {"needs a trade": trades, "needs no trade": ~trades}
+def success_by_group(agent: AnyAgent, result: EvalResult, task_seed: int) -> dict[str, dict[str, float]]:
+    """Number of tasks and success in each of the groups that the game divides its tasks into, if it does."""
+    groups = agent.game.task_groups(*_tasks(agent.game, len(result.success), task_seed))
     return {
-        name: {"tasks": int(mask.sum()), "success": float(result.success[mask].mean())}
-        for name, mask in kinds.items()
-        if mask.any()
+        name: {"tasks": int(members.sum()), "success": float(result.success[members].mean())}
+        for name, members in groups.items()
+        if members.any()
     }
 
 
 def causes_of_failure(agent: AnyAgent, result: EvalResult, budget: int) -> dict[str, int]:
-    """Counts the failed tasks by what went wrong most.
+    """Number of failed tasks per main cause.
 
-    A task that lost a fifth of its budget or more in failed attempts failed by them: by *navigation* if most of that
-    was spent on transitions that were possible, else because the method's model was wrong, which is the *edge detector*
-    or the *table* of transitions. Any other is *out of steps*. Methods without a model of transitions have no attempts.
+    A task that spent a fifth of its budget or more on failed attempts failed because of them: because of *navigation*
+    if most of that was spent on feasible transitions, else because the agent's model of transitions was wrong. Any
+    other task ran *out of steps*. Agents without a model of transitions make no attempts.
     """
-    model = "edge detector" if isinstance(agent, Agent) else "table" if isinstance(agent, UnstructuredAgent) else None
     lost = ~result.success
-    if model is None:
+    if agent.transition_model is None:
         return {"out of steps": int(lost.sum())}
     wasted = np.zeros((len(result.success), 2))
     failed = [attempt for attempt in result.attempts if not attempt.success]
@@ -82,6 +72,6 @@ def causes_of_failure(agent: AnyAgent, result: EvalResult, budget: int) -> dict[
     navigation = by_attempts & (wasted[:, 1] >= wasted[:, 0])
     return {
         "navigation": int(navigation.sum()),
-        f"{model} wrong": int((by_attempts & ~navigation).sum()),
+        f"{agent.transition_model} wrong": int((by_attempts & ~navigation).sum()),
         "out of steps": int((lost & ~by_attempts).sum()),
     }

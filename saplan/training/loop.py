@@ -1,4 +1,4 @@
-"""The host loop of training: compiled chunks, and between them a look at held-back tasks."""
+"""The host loop of training: compiled chunks of updates, with evaluations on held-back tasks between them."""
 
 import time
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from saplan.methods.executor import planner_settings_for
 from saplan.methods.registry import AnyAgent, find_method
 from saplan.rl.finite import NO_FAULT, name_fault
 from saplan.storage.arrays import outline_of
-from saplan.training.checkpoint import LARGEST, Checkpoint
+from saplan.training.checkpoint import LARGEST, Checkpoint, HostState
 from saplan.training.config import RunConfig
 from saplan.training.evaluate import evaluate
 from saplan.training.progress import Progress
 
 HELD_BACK_SEED = 1_000_003
-"""Tasks that training looks at to report its progress. Test tasks have other seeds; nothing is learnt from either."""
+"""Seed of the tasks that training is evaluated on. Test tasks have other seeds; nothing is learnt from either."""
 
 
 def row(stacked: Any, k: int) -> Any:
@@ -32,23 +32,23 @@ def row(stacked: Any, k: int) -> Any:
 
 
 def first_devices(count: int, lanes: int) -> list[jax.Device]:
-    """So many devices, which must be there and share the lanes evenly; 0 means all."""
+    """The first `count` devices (0: all), which must divide the lanes evenly."""
     there = jax.devices()
     count = count or len(there)
     if not 1 <= count <= len(there):
-        raise InputError(f"devices must lie in 1..{len(there)}, those that JAX sees here, got {count}")
+        raise InputError(f"devices must lie in 1..{len(there)}, the number that JAX finds here, got {count}")
     if lanes % count:
-        raise InputError(f"lanes must be a multiple of the devices that share them, got {lanes} for {count}")
+        raise InputError(f"lanes must be a multiple of the number of devices, got {lanes} for {count}")
     return there[:count]
 
 
 class Loop:
-    """Training in chunks."""
+    """Training in chunks, of one learner or of several side by side."""
 
     def __init__(self, configs: list[RunConfig], chunk: int | None = None, devices: int = 1) -> None:
-        """Nothing learnt yet. The configurations differ in their seeds alone.
+        """Start without any update. The configurations differ in their seeds alone.
 
-        `chunk` is updates per program; with several `devices` each plays its share of the lanes.
+        `chunk` is the number of updates per program; with several `devices` each plays its share of the lanes.
         """
         self.configs, self.eval_points, self.eval_tasks = configs, configs[0].eval_points, configs[0].eval_tasks
         self.game, self.settings = configs[0].game, configs[0].settings
@@ -60,29 +60,29 @@ class Loop:
         self.alone = len(configs) == 1
         self.size = chunk or max(1, min(16, self.updates // 8))
         self.devices = first_devices(devices, self.settings.lanes)
-        self._outline = outline_of(lambda: self._beginner(0), LARGEST, "this learner")
+        self._outline = outline_of(lambda: self._new_learner(0), LARGEST, "this learner")
         self._learner: Any = None
         self.done = self.chunks = self.evaluated_at = 0
         self.positives, self.negatives = np.zeros(len(configs), int), np.zeros(len(configs), int)
         self.success: list[float | None] = [None] * len(configs)
         self.began = self.timed_from = time.monotonic()
         self.seconds = 0.0
-        """Spent before this process took over."""
+        """Time that earlier processes spent on these runs."""
         self.untimed = 0
 
     @property
     def learner(self) -> Any:
-        """What has been learnt so far. Made when it is asked for: a run that is resumed brings its own."""
+        """The learner now, or all learners stacked. Made on first access: a resumed run brings its own."""
         if self._learner is None:
             with readable_errors(self.game):
-                self._learner = self._stack([self._beginner(config.seed) for config in self.configs])
+                self._learner = self._stack([self._new_learner(config.seed) for config in self.configs])
         return self._learner
 
     @learner.setter
     def learner(self, learner: Any) -> None:
         self._learner = learner
 
-    def _beginner(self, seed: int) -> Any:
+    def _new_learner(self, seed: int) -> Any:
         return self.method.begin(self.game, self.settings, jax.random.key(seed))
 
     def _stack(self, each: list[Any]) -> Any:
@@ -90,14 +90,14 @@ class Loop:
         return self._placed(learner)
 
     def _placed(self, learner: Any) -> Any:
-        """The learner where it belongs: its lanes shared out among the devices, the rest on all of them."""
+        """The learner on its devices: lanes divided among them, everything else replicated."""
         if len(self.devices) == 1:
             return learner
         mesh = Mesh(np.array(self.devices), ("lanes",))
-        everywhere = NamedSharding(mesh, PartitionSpec())
-        shared_out = NamedSharding(mesh, PartitionSpec("lanes") if self.alone else PartitionSpec(None, "lanes"))
-        places = jax.tree.map(lambda _: everywhere, learner)
-        lanes = jax.tree.map(lambda _: shared_out, learner.lanes)
+        replicated = NamedSharding(mesh, PartitionSpec())
+        divided = NamedSharding(mesh, PartitionSpec("lanes") if self.alone else PartitionSpec(None, "lanes"))
+        places = jax.tree.map(lambda _: replicated, learner)
+        lanes = jax.tree.map(lambda _: divided, learner.lanes)
         return jax.device_put(learner, eqx.tree_at(lambda x: x.lanes, places, lanes))
 
     def outline(self) -> Any:
@@ -105,41 +105,37 @@ class Loop:
         return self._outline
 
     def checkpoints(self) -> list[Checkpoint]:
-        """All that is needed to go on from here, for every seed."""
-        return [
-            Checkpoint(self.done, learner, {
-                "positives": int(self.positives[k]),
-                "negatives": int(self.negatives[k]),
-                "success": self.success[k],
-                "evaluated_at": self.evaluated_at,
-                "seconds": self._elapsed(),
-            }, self.game.recall(learner.lanes.state))
-            for k, learner in enumerate(self._learners())
-        ]  # fmt: skip
+        """The present state of training, one checkpoint per seed."""
+        found = []
+        for k, learner in enumerate(self._learners()):
+            host = HostState(
+                int(self.positives[k]), int(self.negatives[k]), self.success[k], self.evaluated_at, self._elapsed()
+            )
+            found.append(Checkpoint(self.done, learner, host, self.game.recall(learner.lanes.state)))
+        return found
 
     def _learners(self) -> list[Any]:
         return [self.learner] if self.alone else [row(self.learner, k) for k in range(len(self.configs))]
 
     def restore(self, each: list[Checkpoint]) -> None:
-        """Goes on from checkpoints of the same update, one per seed."""
+        """Resume from checkpoints of the same update, one per seed."""
         for one in each:
             self.game.restore(one.learner.lanes.state, one.world)
         if each[0].updates > self.updates:
-            raise InputError(f"a checkpoint is at update {each[0].updates} of {self.updates}: it is not of this run")
+            raise InputError(f"a checkpoint has {each[0].updates} updates, and this run only {self.updates}")
         self.learner = self._stack([one.learner for one in each])
         self.done = each[0].updates
-        hosts = [one.host for one in each]
-        self.positives = np.array([host["positives"] for host in hosts])
-        self.negatives = np.array([host["negatives"] for host in hosts])
-        self.success = [host["success"] for host in hosts]
-        self.evaluated_at, self.seconds = hosts[0]["evaluated_at"], hosts[0]["seconds"]
+        self.positives = np.array([one.host.positives for one in each])
+        self.negatives = np.array([one.host.negatives for one in each])
+        self.success = [one.host.success for one in each]
+        self.evaluated_at, self.seconds = each[0].host.evaluated_at, each[0].host.seconds
 
     def agents(self) -> list[AnyAgent]:
-        """The agents as they are now."""
+        """The agents in their present state."""
         return [self.method.agent_of(learner, self.game, self.settings) for learner in self._learners()]
 
     def chunk(self, hurry: Callable[[], bool] = lambda: False) -> list[Progress]:
-        """Some updates, and a look at held-back tasks when one is due, unless there is a `hurry`.
+        """Make some updates, and evaluate if that is due, unless in a `hurry`; return the progress of every seed.
 
         `NotFiniteError` names the first number that is not finite, if there is one.
         """
@@ -152,31 +148,26 @@ class Loop:
             report = jax.tree.map(lambda x: np.asarray(x).reshape(len(self.configs), self.size)[:, :count], report)
         self.learner = self._placed(learner)
         self._check(report)
-        if self.chunks == 0:  # the first chunk compiled; speed is that of the others
+        if self.chunks == 0:  # the first chunk was compiled; the speed is that of the others
             self.timed_from, self.untimed = time.monotonic(), self.done + count
         self.chunks += 1
         self.done += count
         elapsed = time.monotonic() - self.timed_from
-        due = [
-            at
-            for at in (-(-self.updates // 2**k) for k in range(self.eval_points))
-            if self.evaluated_at < at <= self.done
-        ]
-        eval_points = bool(due) and not hurry()
-        if eval_points:
-            self.evaluated_at = self.done
-            self._look()
-            self.timed_from += time.monotonic() - self.timed_from - elapsed
+        points = (-(-self.updates // 2**k) for k in range(self.eval_points))
+        evaluated = any(self.evaluated_at < point <= self.done for point in points) and not hurry()
+        if evaluated:
+            self._evaluate()
+            self.timed_from = time.monotonic() - elapsed
         self.positives += report.found.sum(axis=1)
         self.negatives += report.failed.sum(axis=1)
-        return [self._progress(k, row(report, k), elapsed, eval_points) for k in range(len(self.configs))]
+        return [self._progress(k, row(report, k), elapsed, evaluated) for k in range(len(self.configs))]
 
-    def _look(self) -> None:
-        if not self.eval_tasks:
-            return
-        planning = planner_settings_for(self.settings)
-        evaluated = (evaluate(agent, self.eval_tasks, HELD_BACK_SEED, planning=planning) for agent in self.agents())
-        self.success = [float(result.success.mean()) for result in evaluated]
+    def _evaluate(self) -> None:
+        self.evaluated_at = self.done
+        if self.eval_tasks:
+            planning = planner_settings_for(self.settings)
+            results = (evaluate(agent, self.eval_tasks, HELD_BACK_SEED, planning=planning) for agent in self.agents())
+            self.success = [float(result.success.mean()) for result in results]
 
     def _check(self, report: Report) -> None:
         for k, config in enumerate(self.configs):

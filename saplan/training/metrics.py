@@ -1,4 +1,4 @@
-"""Metrics: one JSON object a line, appended as training goes."""
+"""Metrics of a run: one JSON object per line, appended during training."""
 
 import contextlib
 import json
@@ -7,21 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from saplan.errors import InputError
-from saplan.storage.files import cannot_write, open_fresh, open_plain, read_bytes, sync_directory, write_all
+from saplan.storage.files import cannot_write, open_fresh, open_regular, read_bytes, sync_directory, write_all
 from saplan.storage.json_data import is_number
 
 LARGEST = 2**28
-"""Bytes of metrics that are kept when a run is resumed; a row takes a few hundred."""
+"""Bytes of metrics that a resumed run keeps; a row takes a few hundred."""
 PIECE = 2**20
+NUMBERS = ("steps", "seconds", "positives", "negatives", "known", "overflow")
 
 
 class MetricsFile:
-    """A file of metrics. Rows that the disk does not take are kept, and written when it does."""
+    """The metrics file of a run. Rows that a full disk rejects are kept in memory, and written later."""
 
     def __init__(self, path: Path, length: int = 0) -> None:
-        """Begins a file with the first `length` bytes of the one that is there, if any: training goes on from there.
+        """Begin a file with the first `length` bytes of the existing one, if any.
 
-        The old file is replaced, not cut: it may have another name elsewhere.
+        The old file is replaced, not truncated: hard links to it keep their content.
         """
         self.path, self.length = path, 0
         self._waiting = b""
@@ -43,22 +44,22 @@ class MetricsFile:
     def _copy(self, length: int) -> None:
         if length == 0 or not os.path.lexists(self.path):
             return
-        with open_plain(self.path) as old:
+        with open_regular(self.path) as old:
             length = min(length, os.fstat(old.fileno()).st_size)
             if length > LARGEST:
-                raise InputError(f"{self.path} is larger than {LARGEST // 2**20} MiB: no metrics of ours are")
+                raise InputError(f"{self.path} is larger than the {LARGEST // 2**20} MiB that metrics can have")
             while self.length < length and (piece := old.read(min(PIECE, length - self.length))):
                 write_all(self._file, piece)
                 self.length += len(piece)
 
     def write(self, row: dict[str, Any]) -> None:
-        """Appends one line."""
+        """Append one line."""
         self._waiting += json.dumps(row).encode() + b"\n"
-        with contextlib.suppress(OSError):  # half a line may stand there now; the next write goes over it
+        with contextlib.suppress(OSError):  # half a line may be on disk now; the next write overwrites it
             self._flush()
 
     def sync(self) -> int:
-        """Waits until the disk has everything, and says how many bytes that is; `InputError` if it takes no more."""
+        """Wait until everything is on disk, and return the length in bytes; `InputError` if the disk is full."""
         try:
             self._flush()
             os.fsync(self._file)
@@ -72,27 +73,27 @@ class MetricsFile:
         self.length, self._waiting = self.length + len(self._waiting), b""
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         os.close(self._file)
 
 
-NUMBERS = ("steps", "seconds", "positives", "negatives", "known", "overflow")
-
-
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The rows of a run's metrics, checked as far as results are made of them."""
+    """The rows of a run's metrics; the fields that results are made of are checked."""
     try:
         rows = [json.loads(line) for line in read_bytes(path, LARGEST).splitlines()]
     except (ValueError, RecursionError):
-        raise InputError(f"{path} is not JSON, line by line") from None
-    for row in rows:
-        good = isinstance(row, dict) and all(is_number(row.get(name), 0, 2**62) for name in NUMBERS)
-        if (
-            not good
-            or type(row.get("evaluated")) is not bool
-            or not (row.get("success") is None or is_number(row["success"], 0, 1))
-        ):
-            raise InputError(f"{path} holds a row that is not of a run's metrics")
+        raise InputError(f"{path} does not hold one JSON object per line") from None
     if not rows:
-        raise InputError(f"{path} holds no metrics")
+        raise InputError(f"{path} is empty")
+    if not all(_is_row(row) for row in rows):
+        raise InputError(f"{path} holds a line that is not a row of metrics")
     return rows
+
+
+def _is_row(row: Any) -> bool:
+    return (
+        isinstance(row, dict)
+        and all(is_number(row.get(name), 0, 2**62) for name in NUMBERS)
+        and type(row.get("evaluated")) is bool
+        and (row.get("success") is None or is_number(row["success"], 0, 1))
+    )

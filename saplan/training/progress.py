@@ -1,27 +1,28 @@
-"""Where training stands, and how a person is shown it."""
+"""The progress of a training run, and how it is printed."""
 
 import contextlib
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where training stands."""
+    """The state of training after a chunk of updates."""
 
     steps: int
     total: int
     seconds: float
     steps_per_second: float
     success: float | None
-    """Share of held-back tasks that succeed, when last evaluated at."""
+    """Share of held-back tasks that succeeded in the last evaluation."""
     evaluated: bool
-    """Whether that was just now."""
+    """Whether that evaluation followed this chunk."""
     known: int
-    """Size of 𝓑, or of what a method has in its place."""
+    """Size of 𝓑, or of a method's counterpart to it."""
     counts: str
-    """What that is called."""
+    """What `known` counts."""
     overflow: int
     positives: int
     negatives: int
@@ -30,7 +31,7 @@ class Progress:
     attempt_steps: float
 
     def line(self) -> str:
-        """For people."""
+        """One line of text."""
         seconds = (self.total - self.steps) / self.steps_per_second if self.steps_per_second else None
         left = "?" if seconds is None else f"{seconds:.0f}"
         evaluated = "–" if self.success is None else f"{self.success:.1%}"
@@ -41,7 +42,10 @@ class Progress:
         )
 
 
-def together(each: list[Progress]) -> Progress:
+ProgressCallback = Callable[[Progress], None]
+
+
+def mean_progress(each: list[Progress]) -> Progress:
     """The mean over seeds."""
     mean = {
         name: sum(values) / len(each)
@@ -53,27 +57,27 @@ def together(each: list[Progress]) -> Progress:
 
 
 def print_progress(text: str, end: str = "\n") -> None:
-    """Prints on standard error what may as well be lost: a full disk under it is no reason to stop."""
+    """Print on standard error, ignoring a failure: a full disk behind it must not stop training."""
     with contextlib.suppress(OSError):
         print(text, end=end, file=sys.stderr, flush=True)
 
 
 class Counter:
-    """Shows how far something is: in place on a terminal, a line every few seconds elsewhere."""
+    """Prints a count of work done: in place on a terminal, one line every few seconds elsewhere."""
 
     def __init__(self, what: str, total: int) -> None:
-        """Nothing done yet."""
+        """Start at zero."""
         self.what, self.total, self.in_place = what, total, sys.stderr.isatty()
-        self.said = time.monotonic()
+        self.printed = time.monotonic()
 
     def __call__(self, done: int, loss: float | None = None) -> None:
-        """So much is done by now."""
-        if time.monotonic() - self.said > (0.1 if self.in_place else 5.0):
-            self.said = time.monotonic()
+        """Print the count, unless it was printed a moment ago."""
+        if time.monotonic() - self.printed > (0.1 if self.in_place else 5.0):
+            self.printed = time.monotonic()
             text = f"{done}/{self.total} {self.what}" + ("" if loss is None else f"  loss {loss:.4f}")
             print_progress(f"\r{text:<60}" if self.in_place else text, end="" if self.in_place else "\n")
 
     def close(self) -> None:
-        """Clears the line."""
+        """Clear the line."""
         if self.in_place:
             print_progress(f"\r{'':<60}\r", end="")

@@ -1,4 +1,4 @@
-"""Which code made a result, on which machine: what every result file names."""
+"""Provenance of a result: the code, the machine, the versions and the command that produced it."""
 
 import functools
 import hashlib
@@ -11,11 +11,16 @@ from typing import Any
 
 import jax
 
+from saplan.games import GAMES
+from saplan.methods.registry import find_method
+from saplan.rl.settings import Settings
+from saplan.training.config import ATTRIBUTES, RunConfig
+
 PACKAGE = Path(__file__).parent.parent
 COMMIT = "SAPLAN_COMMIT"
 """Environment variable that names the commit where the package is not in a git checkout, as in a container."""
 SHORT = 12
-"""Digits of a hash that are written down."""
+"""Digits of a hash that are recorded."""
 
 
 @functools.cache
@@ -29,7 +34,7 @@ def code() -> dict[str, Any]:
 
 
 def source_hash() -> str:
-    """SHA-256 over the Python files of the package, which tells codes apart also where there is no git."""
+    """SHA-256 over the Python files of the package, which identifies the code also without git."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
@@ -52,17 +57,44 @@ def _git(*words: str) -> str | None:
 
 
 def hardware() -> str:
-    """What this program computes on."""
+    """The device that this program computes on."""
     device = jax.devices()[0]
     return f"{os.cpu_count()} CPU cores" if device.platform == "cpu" else f"one {device.device_kind}"
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """The versions that results depend on, those of further packages included."""
+    """The versions of Python, JAX and further packages."""
     further = {name: importlib.metadata.version(name) for name in packages}
     return {"python": platform.python_version(), "jax": jax.__version__, **further}
 
 
 def provenance(*packages: str) -> dict[str, Any]:
-    """All of it, for a result file."""
+    """Code, hardware and versions, for a result file."""
     return {"code": code(), "hardware": hardware(), "versions": versions(*packages)}
+
+
+def command(config: RunConfig) -> str:
+    """The command line that repeats a training (rules other than the defaults are in the manifest)."""
+    words = [f"saplan train {config.game.name} --steps {config.steps} --seed {config.seed}"]
+    if config.game.name not in GAMES:
+        words = [f"saplan.train(WORLD, {config.steps}, {config.seed}), where WORLD is {config.game.name}, and settings"]
+    if config.game.misread:
+        words.append(f"--attributes fitted:{ATTRIBUTES}")
+    if config.method != "structured":
+        words.append(f"--method {config.method}")
+    settings_for = find_method(config.method).settings_for
+    usual, paper = settings_for(config.game, False), settings_for(config.game, True)
+    if len(differences(config.settings, paper)) < len(differences(config.settings, usual)):
+        words.append("--paper")
+        usual = paper
+    for name, value in differences(config.settings, usual).items():
+        option = name.replace("_", "-")
+        words.append(
+            (f"--{option}" if value else f"--no-{option}") if isinstance(value, bool) else f"--{option} {value}"
+        )
+    return " ".join(words)
+
+
+def differences(settings: Settings, usual: Settings) -> dict[str, Any]:
+    """The settings that differ from the usual ones."""
+    return {name: value for name, value in vars(settings).items() if value != getattr(usual, name)}

@@ -1,35 +1,28 @@
-"""The directory of a run while it is being trained: configuration, metrics, checkpoints, and a lock on all of it."""
+"""The directory of a run during training: configuration, metrics, checkpoints, and a lock."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from saplan.errors import InputError
 from saplan.games import Game
 from saplan.storage.files import Lock, make_directory
+from saplan.storage.json_data import read_json, write_json
 from saplan.storage.links import refuse_links
-from saplan.training.checkpoint import CHECKPOINTS, Checkpoint, Checkpoints, OtherConfigError, first_difference
-from saplan.training.config import (
-    ATTRIBUTES,
-    RunConfig,
-    config_from_json,
-    is_ours,
-    read_json,
-    write_attributes,
-    write_json,
-)
+from saplan.storage.manifest import OldFormatError, first_difference
+from saplan.training.checkpoint import CHECKPOINTS, Checkpoint, Checkpoints, OtherConfigError
+from saplan.training.config import ATTRIBUTES, RunConfig, config_from_json, is_ours, write_attributes
 from saplan.training.metrics import MetricsFile
 
 CONFIG, METRICS = "config.json", "metrics.jsonl"
 FILES = (CONFIG, METRICS, "manifest.json", "agent.safetensors", ATTRIBUTES)
 OWN = (*FILES, *(f".{name}.new" for name in FILES), "lock", CHECKPOINTS, "evaluations")
-"""All names that a run has in its directory. No link may stand in their place."""
+"""All names that a run uses in its directory. None of them may be a link."""
 
 
 class RunDirectory:
-    """A run of this process alone. `close` it at the end."""
+    """A run that this process has locked. `close` it at the end."""
 
     def __init__(self, path: Path, lock: Lock, config: RunConfig) -> None:
         """See `begin_run` and `reopen_run`."""
@@ -40,74 +33,71 @@ class RunDirectory:
         """Updates of the newest good checkpoint."""
 
     def open_metrics(self, length: int) -> None:
-        """Opens the metrics, forgetting what was written after the checkpoint that training goes on from."""
+        """Open the metrics, without the rows after the checkpoint that training resumes from."""
         self.metrics = MetricsFile(self.path / METRICS, length)
 
     def log(self, row: dict[str, Any]) -> None:
-        """Appends to the metrics."""
+        """Append to the metrics."""
         assert self.metrics is not None
         self.metrics.write(row)
 
-    def save(
-        self, updates: int, learner: Any, host: dict[str, Any], world: dict[str, np.ndarray] | None = None
-    ) -> None:
-        """Writes a checkpoint; `InputError` if the disk does not take it, and then those before it still stand."""
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint; `InputError` if the disk is full, in which case older ones stay valid."""
         assert self.metrics is not None
-        length = self.metrics.sync()
-        self.checkpoints.save(Checkpoint(updates, learner, {**host, "metrics_bytes": length}, world or {}))
-        self.saved = updates
+        host = replace(checkpoint.host, metrics_bytes=self.metrics.sync())
+        self.checkpoints.save(replace(checkpoint, host=host))
+        self.saved = checkpoint.updates
 
-    def check_config(self) -> None:
-        """`OtherConfigError` if the newest checkpoint is of another configuration: asked before any array is made."""
+    def check_newest(self) -> None:
+        """Raise an error if the newest checkpoint is of another configuration or version, before allocating arrays."""
         for name in self.checkpoints.names()[:1]:
             try:
                 self.checkpoints.manifest(name)
-            except OtherConfigError:
+            except (OtherConfigError, OldFormatError):
                 raise
             except InputError:
-                pass  # damaged: `newest` says so, and looks at those before it
+                pass  # damaged: `newest` reports it, and takes an older one
 
     def newest(self, outline: Any, at_most: int | None = None) -> tuple[Checkpoint | None, list[str]]:
-        """The newest checkpoint that is whole, None if none was ever saved, and what is wrong with newer ones.
+        """The newest intact checkpoint, None if none was ever saved; and a line on each damaged newer one.
 
-        These are set aside. `InputError` if there are some and none is whole. `at_most` passes over those with more
-        updates.
+        Damaged ones are set aside. `InputError` if all are damaged. `at_most` skips those with more updates.
         """
-        wrong: dict[str, InputError] = {}
+        damaged: dict[str, InputError] = {}
         for name in self.checkpoints.names():
             if at_most is not None and int(name.partition("-")[0]) > at_most:
                 continue
             try:
                 found = self.checkpoints.load(name, outline)
-            except OtherConfigError:
+            except (OtherConfigError, OldFormatError):
                 raise
             except InputError as error:
-                wrong[name] = error
+                damaged[name] = error
                 continue
             self.saved = found.updates
-            for damaged in wrong:
-                self.checkpoints.set_aside(damaged)
-            return found, [f"{error}; it is set aside, and the one before it is used" for error in wrong.values()]
-        if wrong:
-            raise InputError(f"no checkpoint of {self.path} is whole; of the newest: {next(iter(wrong.values()))}")
+            for each in damaged:
+                self.checkpoints.set_aside(each)
+            return found, [f"{error}; it is set aside, and an older one is used" for error in damaged.values()]
+        if damaged:
+            raise InputError(f"no checkpoint of {self.path} is intact; the newest: {next(iter(damaged.values()))}")
         return None, []
 
     def close(self) -> None:
-        """Lets others in."""
+        """Close the metrics and release the lock."""
         if self.metrics is not None:
             self.metrics.close()
         self.lock.release()
 
 
 def begin_run(path: Path, config: RunConfig) -> RunDirectory:
-    """A new run in a directory that holds none."""
+    """A new run, in a directory without one."""
     make_directory(path)
     refuse_links(path, OWN)
     lock = Lock(path)
     try:
-        if any((path / name).exists() for name in (CONFIG, METRICS, "manifest.json", "checkpoints")):
+        if any((path / name).exists() for name in (CONFIG, METRICS, "manifest.json", CHECKPOINTS)):
             raise InputError(
-                f"{path} holds a run already: go on with it by `saplan train --resume {path}`, or choose another --out"
+                f"{path} already holds a run: resume it with `saplan train --resume {path}`, or choose another --out"
             )
         write_attributes(path, config)
         write_json(path / CONFIG, config.to_json())
@@ -118,17 +108,17 @@ def begin_run(path: Path, config: RunConfig) -> RunDirectory:
 
 
 def read_config(path: Path, world: Game[Any] | None = None) -> RunConfig:
-    """The configuration of the run in a directory; a `world` that is not one of our games has to be given."""
+    """The configuration of the run in a directory; a `world` that is not one of our games must be given."""
     if not (path / CONFIG).is_file():
-        raise InputError(f"{path} holds no run to go on with (no {CONFIG} in it)")
+        raise InputError(f"{path} holds no run to resume (no {CONFIG} in it)")
     return config_from_json(read_json(path / CONFIG), path / CONFIG, world)
 
 
 def reopen_run(path: Path, wanted: RunConfig | None = None) -> RunDirectory:
-    """The run in a directory, to be resumed; `wanted` is what a person thinks its configuration is."""
-    # Rules of our games are compared with all the rest below; any other world has to be handed in.
+    """The run in a directory, to be resumed; `wanted` is the configuration that the caller expects."""
+    # The rules of our games are compared with everything else below; any other world must be passed on.
     world = None if wanted is None or is_ours(wanted.game) else wanted.game
-    read_config(path, world)  # before anything is written there, be it a lock
+    read_config(path, world)  # before anything is written there, even a lock
     refuse_links(path, OWN)
     if os.path.lexists(path / CHECKPOINTS) and not (path / CHECKPOINTS).is_dir():
         raise InputError(f"{path / CHECKPOINTS} is not a directory")
@@ -137,7 +127,7 @@ def reopen_run(path: Path, wanted: RunConfig | None = None) -> RunDirectory:
         config = read_config(path, world)
         if wanted is not None and wanted.to_json() != config.to_json():
             difference = first_difference(wanted.to_json(), config.to_json())
-            raise InputError(f"cannot go on with {path} under another configuration: {difference}")
+            raise InputError(f"cannot resume {path} with another configuration: {difference}")
         return RunDirectory(path, lock, config)
     except InputError:
         lock.release()

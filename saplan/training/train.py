@@ -1,30 +1,44 @@
-"""Training as a person asks for it: a run that leaves everything on disk, and can be gone on with after any end."""
+"""Training runs: saved to disk as they proceed, and resumable after any interruption."""
 
 import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from saplan.errors import InputError, NotFiniteError, StoppedError, say
-from saplan.games import GAMES, Game, make_game
-from saplan.methods.registry import AnyAgent, find_method
+from saplan.games import Game
+from saplan.methods.registry import AnyAgent
 from saplan.rl.settings import Settings
 from saplan.training.checkpoint import Checkpoint
-from saplan.training.config import ATTRIBUTES, MOST, RunConfig, is_ours
+from saplan.training.config import RunConfig, is_ours, run_config
 from saplan.training.loop import Loop
-from saplan.training.progress import Progress, together
-from saplan.training.provenance import code, hardware, versions
+from saplan.training.progress import Progress, ProgressCallback, mean_progress
+from saplan.training.provenance import command, provenance
 from saplan.training.run_directory import CONFIG, RunDirectory, begin_run, read_config, reopen_run
 from saplan.training.store import save_agent
 
-DEFAULT_STEPS = {"switches": 5_000_000, "exchange": 4_000_000, "mining": 25_000_000}
-"""A tenth of the paper's budget where the paper states one."""
 SAVE_EVERY = 60.0
-"""Seconds between two checkpoints."""
-Show = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a training runs; none of this is part of its configuration."""
+
+    progress: ProgressCallback | None = None
+    """Called after every chunk of updates."""
+    save_every: float = SAVE_EVERY
+    """Seconds between two checkpoints."""
+    chunk: int | None = None
+    """Updates per compiled program, which do not affect the result."""
+    devices: int = 1
+    """Devices that share the lanes (0: all that JAX finds), which affect the result by rounding alone."""
+
+
+DEFAULT_OPTIONS = RunOptions()
 
 
 def train(
@@ -35,142 +49,80 @@ def train(
     out: Path | str | None = None,
     eval_points: int = 5,
     eval_tasks: int = 200,
-    show: Show | None = None,
+    progress: ProgressCallback | None = None,
     method: str = "structured",
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
     devices: int = 1,
 ) -> AnyAgent:
-    """Trains an agent on a game without any task, and returns it.
+    """Train an agent on a game without any task, and return it.
 
-    `out` is a directory for the configuration, metrics, checkpoints and the agent; `eval_points` is how often the agent
-    tries held-back tasks: at the end, half-way, at a quarter, and so on (0: never); `show` is called after every chunk;
-    `chunk` is how many updates one compiled program makes, which changes nothing that is learnt;
-    `devices` share the lanes (0: all that JAX sees), which changes what is learnt by rounding alone.
+    `out` is a directory for the configuration, metrics, checkpoints and the agent. The agent is evaluated
+    `eval_points` times on `eval_tasks` held-back tasks: at the end, half-way, at a quarter, and so on (0: never).
+    See `RunOptions` for `progress`, `save_every`, `chunk` and `devices`.
     """
+    config = run_config(game, steps, seed, settings, method, eval_points, eval_tasks)
     outs = None if out is None else [out]
-    return train_seeds(
-        game, steps, [seed], settings, outs, eval_points, eval_tasks, show, method, save_every, chunk, devices
-    )[0]
-
-
-def train_seeds(
-    game: Game[Any] | str,
-    steps: int | None,
-    seeds: Sequence[int],
-    settings: Settings | None = None,
-    outs: Sequence[Path | str] | None = None,
-    eval_points: int = 5,
-    eval_tasks: int = 200,
-    show: Show | None = None,
-    method: str = "structured",
-    save_every: float = SAVE_EVERY,
-    chunk: int | None = None,
-    devices: int = 1,
-) -> list[AnyAgent]:
-    """Trains one agent per seed side by side in one program, which on a GPU takes little longer than one agent."""
-    configs = [run_config(game, steps, seed, settings, method, eval_points, eval_tasks) for seed in seeds]
-    paths = None if outs is None else [Path(out) for out in outs]
-    return train_runs(configs, paths, show, save_every, chunk, devices)
-
-
-def train_runs(
-    configs: list[RunConfig],
-    outs: Sequence[Path] | None,
-    show: Show | None = None,
-    save_every: float = SAVE_EVERY,
-    chunk: int | None = None,
-    devices: int = 1,
-    go_on: bool = False,
-) -> list[AnyAgent]:
-    """The same for configurations that differ in their seeds alone.
-
-    With `go_on`, a directory may hold its run already, cut off wherever it was: the runs then go on from the newest
-    checkpoints that all of them have.
-    """
-    with contextlib.ExitStack() as stack:
-        runs = []
-        for out, config in zip(outs or (), configs, strict=False):
-            there = go_on and (out / CONFIG).exists()
-            runs.append(reopen_run(out, config) if there else begin_run(out, config))
-            stack.callback(runs[-1].close)
-            runs[-1].check_config()
-        loop = Loop(configs, chunk, devices)
-        found = _newest_of_all(runs, loop.outline()) if go_on else None
-        if found:
-            loop.restore(found)
-            complain(f"going on with {', '.join(str(run.path) for run in runs)} at {loop.done * loop.per_update} steps")
-        for k, run in enumerate(runs):
-            run.open_metrics(found[k].host["metrics_bytes"] if found else 0)
-        return _carry_out(loop, runs, show, save_every)
+    return train_runs([config], outs, RunOptions(progress, save_every, chunk, devices))[0]
 
 
 def resume(
     out: Path | str,
     world: Game[Any] | None = None,
     wanted: RunConfig | None = None,
-    show: Show | None = None,
+    progress: ProgressCallback | None = None,
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
     devices: int = 1,
 ) -> AnyAgent:
-    """Resumes a run from its newest checkpoint that is whole, trains to the end and returns the agent.
+    """Resume a run from its newest intact checkpoint, train to the end and return the agent.
 
-    On a CPU the end is the same, bit by bit, as if it had never stopped. A run in a `world` of your own needs that
-    world. `wanted` is what a person thinks the configuration is; a run of another one is not touched.
+    On a CPU the result is the same, bit by bit, as without the interruption. A run in a `world` of your own needs that
+    world. `wanted` is the configuration that the caller expects; a run with another one is left untouched.
     """
-    return resume_seeds([out], world, wanted, show, save_every, chunk, devices)[0]
+    config = read_config(Path(out), world) if wanted is None else wanted
+    return train_runs([config], [out], RunOptions(progress, save_every, chunk, devices), resume=True)[0]
 
 
-def resume_seeds(
-    outs: Sequence[Path | str],
-    world: Game[Any] | None = None,
-    wanted: RunConfig | None = None,
-    show: Show | None = None,
-    save_every: float = SAVE_EVERY,
-    chunk: int | None = None,
-    devices: int = 1,
+def train_runs(
+    configs: list[RunConfig],
+    outs: Sequence[Path | str] | None,
+    options: RunOptions = DEFAULT_OPTIONS,
+    resume: bool = False,
 ) -> list[AnyAgent]:
-    """The same for several runs that were trained side by side."""
-    paths = [Path(out) for out in outs]
-    configs = [wanted] if wanted is not None else [read_config(path, world) for path in paths]
-    return train_runs(configs, paths, show, save_every, chunk, devices, go_on=True)
+    """Train several agents side by side, whose configurations differ in their seeds alone.
+
+    They share one program, which on a GPU takes little longer than for one agent. With `resume`, a directory may
+    already hold its run, interrupted at any point: the runs then continue from the newest checkpoints that all of them
+    have.
+    """
+    with contextlib.ExitStack() as stack:
+        runs = []
+        for out, config in zip(outs or (), configs, strict=False):
+            exists = resume and (Path(out) / CONFIG).exists()
+            run = reopen_run(Path(out), config) if exists else begin_run(Path(out), config)
+            stack.callback(run.close)
+            run.check_newest()
+            runs.append(run)
+        loop = Loop(configs, options.chunk, options.devices)
+        found = _newest_common(runs, loop.outline()) if resume else None
+        if found:
+            loop.restore(found)
+            log_warning(f"resuming {' '.join(str(run.path) for run in runs)} at {loop.done * loop.per_update} steps")
+        for k, run in enumerate(runs):
+            run.open_metrics(found[k].host.metrics_bytes if found else 0)
+        return Training(loop, runs, options).run()
 
 
-def run_config(
-    game: Game[Any] | str,
-    steps: int | None,
-    seed: int,
-    settings: Settings | None,
-    method: str,
-    eval_points: int = 5,
-    eval_tasks: int = 200,
-) -> RunConfig:
-    """The configuration of a run, with defaults for what is not given."""
-    game = make_game(game) if isinstance(game, str) else game
-    settings = find_method(method).settings_for(game, False) if settings is None else settings
-    steps = DEFAULT_STEPS.get(game.name, 5_000_000) if steps is None else steps
-    free = [name for name, alone in zip(game.space.names, game.space.exogenous, strict=True) if alone]
-    if free and method != "structured":
-        raise InputError(f"{free[0]} changes by itself, which only the structured method can leave out of its plans")
-    for name, value in (("steps", steps), ("seed", seed), ("eval-points", eval_points), ("eval-tasks", eval_tasks)):
-        if value > MOST[name.replace("-", "_")]:
-            raise InputError(f"{name} must be at most {MOST[name.replace('-', '_')]}, got {value}")
-    per_update = settings.lanes * settings.rollout
-    if steps < per_update:
-        raise InputError(f"steps must be at least lanes × rollout = {per_update}, got {steps}")
-    return RunConfig(game, settings, steps, seed, method, eval_points, eval_tasks)
-
-
-def _newest_of_all(runs: list[RunDirectory], outline: Any) -> list[Checkpoint] | None:
-    """The newest checkpoints of the same update that all runs have; None if there is none."""
+def _newest_common(runs: list[RunDirectory], outline: Any) -> list[Checkpoint] | None:
+    """The newest checkpoints of the same update that all runs have, or None."""
     at_most: int | None = None
     while True:
         found = []
         for run in runs:
-            newest, wrong = run.newest(outline, at_most)
-            for line in wrong:
-                complain(line)
+            newest, damaged = run.newest(outline, at_most)
+            for line in damaged:
+                log_warning(line)
             if newest is None:
                 return None
             found.append(newest)
@@ -179,70 +131,88 @@ def _newest_of_all(runs: list[RunDirectory], outline: Any) -> list[Checkpoint] |
             return found
 
 
-def _carry_out(loop: Loop, runs: list[RunDirectory], show: Show | None, save_every: float) -> list[AnyAgent]:
-    """Trains to the end, saving on the way and when asked to stop."""
-    with _stop_requests(bool(runs)) as asked:
-        saved = time.monotonic()
-        if loop.done == 0:
-            _save(loop, runs)
-        while loop.done < loop.updates:
-            try:
-                each = loop.chunk(hurry=lambda: bool(asked))
-            except NotFiniteError as error:
-                raise NotFiniteError(f"training stopped: {error}{_standing(loop, runs)}") from None
-            except InputError as error:  # the world failed
-                raise InputError(f"training stopped: {error}{_standing(loop, runs)}") from error
-            for run, progress in zip(runs, each, strict=False):
-                run.log(vars(progress))
-            if each[0].evaluated and not loop.eval_tasks:
-                for run, agent in zip(runs, loop.agents(), strict=False):
-                    save_agent(kept_agent(run.path, each[0].steps), agent, run.config, half=True)
-            if show is not None:
-                show(together(each))
-            finished = loop.done == loop.updates
-            if finished or asked or time.monotonic() - saved >= save_every:
-                try:
-                    _save(loop, runs)
-                except InputError as error:
-                    if finished or asked:
-                        raise InputError(f"{error}{_standing(loop, runs)}") from None
-                    complain(f"{error}; training goes on{_standing(loop, runs)}")
-                saved = time.monotonic()
-            if asked and not finished:
-                raise StoppedError(asked[0], f"stopped{_standing(loop, runs)}")
-    agents = loop.agents()
-    for run, agent in zip(runs, agents, strict=False):
-        about = {"steps_trained": loop.done * loop.per_update, "command": command(run.config), "hardware": hardware(),
-                 "code": code(), "versions": versions()}  # fmt: skip
-        save_agent(run.path, agent, run.config, about=about)
-    return agents
+class Training:
+    """One loop and the directories that it saves to, none or one per seed."""
+
+    def __init__(self, loop: Loop, runs: list[RunDirectory], options: RunOptions) -> None:
+        """The loop may have been restored from checkpoints."""
+        self.loop, self.runs, self.options = loop, runs, options
+
+    def run(self) -> list[AnyAgent]:
+        """Train to the end, saving at intervals and on a request to stop."""
+        loop = self.loop
+        with _stop_requests(bool(self.runs)) as asked:
+            saved = time.monotonic()
+            if loop.done == 0:
+                self._save()
+            while loop.done < loop.updates:
+                self._advance(asked)
+                last = bool(asked) or loop.done == loop.updates
+                if last or time.monotonic() - saved >= self.options.save_every:
+                    self._try_to_save(last)
+                    saved = time.monotonic()
+                if asked and loop.done < loop.updates:
+                    raise StoppedError(asked[0], f"stopped{self._resumable()}")
+        agents = loop.agents()
+        for run, agent in zip(self.runs, agents, strict=False):
+            steps = loop.done * loop.per_update
+            about = {"steps_trained": steps, "command": command(run.config), **provenance()}
+            save_agent(run.path, agent, run.config, about=about)
+        return agents
+
+    def _advance(self, asked: list[int]) -> None:
+        """Make one chunk of updates and report it."""
+        try:
+            each = self.loop.chunk(hurry=lambda: bool(asked))
+        except NotFiniteError as error:
+            raise NotFiniteError(f"training stopped: {error}{self._resumable()}") from None
+        except InputError as error:  # the world failed
+            raise InputError(f"training stopped: {error}{self._resumable()}") from error
+        for run, progress in zip(self.runs, each, strict=False):
+            run.log(vars(progress))
+        if each[0].evaluated and not self.loop.eval_tasks:
+            self._keep_agents(each[0])
+        if self.options.progress is not None:
+            self.options.progress(mean_progress(each))
+
+    def _keep_agents(self, progress: Progress) -> None:
+        for run, agent in zip(self.runs, self.loop.agents(), strict=False):
+            save_agent(kept_agent(run.path, progress.steps), agent, run.config, half=True)
+
+    def _save(self) -> None:
+        for run, checkpoint in zip(self.runs, self.loop.checkpoints(), strict=False):
+            run.save(checkpoint)
+
+    def _try_to_save(self, last: bool) -> None:
+        """Save; a failure is an error only if this is the `last` save."""
+        try:
+            self._save()
+        except InputError as error:
+            if last:
+                raise InputError(f"{error}{self._resumable()}") from None
+            log_warning(f"{error}; training continues{self._resumable()}")
+
+    def _resumable(self) -> str:
+        """The end of a sentence that says where the runs can be resumed."""
+        saved = [run.saved for run in self.runs if run.saved is not None]
+        if not saved:
+            return "; nothing is saved"
+        paths = " ".join(str(run.path) for run in self.runs)
+        ours = is_ours(self.loop.game)
+        again = f"saplan train --resume {paths}" if ours else f"saplan.resume({paths!r}, WORLD)"
+        return f"; saved at {min(saved) * self.loop.per_update} steps (`{again}`)"
 
 
 def kept_agent(run: Path, steps: int) -> Path:
-    """Where an agent is kept that is to be tried later."""
+    """The directory of an agent that is saved during training for a later evaluation."""
     return run / "evaluations" / str(steps)
 
 
-def _save(loop: Loop, runs: list[RunDirectory]) -> None:
-    for run, checkpoint in zip(runs, loop.checkpoints(), strict=False):
-        run.save(checkpoint.updates, checkpoint.learner, checkpoint.host, checkpoint.world)
-
-
-def _standing(loop: Loop, runs: list[RunDirectory]) -> str:
-    """Where the runs can be gone on with, as the end of a sentence."""
-    saved = [run.saved for run in runs if run.saved is not None]
-    if not saved:
-        return "; nothing is saved"
-    paths = " ".join(str(run.path) for run in runs)
-    again = f"saplan train --resume {paths}" if is_ours(loop.game) else f"saplan.resume({paths!r}, WORLD)"
-    return f"; saved at {min(saved) * loop.per_update} steps (`{again}`)"
-
-
 @contextlib.contextmanager
-def _stop_requests(wanted: bool) -> Iterator[list[int]]:
-    """A list that gets the signal when a person or the system asks to stop. A second Ctrl-C stops at once."""
+def _stop_requests(enabled: bool) -> Iterator[list[int]]:
+    """A list that receives SIGINT and SIGTERM. A second Ctrl-C raises `KeyboardInterrupt`."""
     asked: list[int] = []
-    if not wanted or threading.current_thread() is not threading.main_thread():
+    if not enabled or threading.current_thread() is not threading.main_thread():
         yield asked
         return
 
@@ -250,7 +220,7 @@ def _stop_requests(wanted: bool) -> Iterator[list[int]]:
         if asked and number == signal.SIGINT:
             raise KeyboardInterrupt
         asked.append(number)
-        complain("stopping and saving after the present chunk")
+        log_warning("stopping after this chunk, which is saved")
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -260,32 +230,6 @@ def _stop_requests(wanted: bool) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def complain(text: str) -> None:
-    """Tells a person something that does not end training."""
+def log_warning(text: str) -> None:
+    """Print a line that does not end training."""
     say(text)
-
-
-def command(config: RunConfig) -> str:
-    """The command line that trains this again (rules other than the defaults are in the manifest)."""
-    words = [f"saplan train {config.game.name} --steps {config.steps} --seed {config.seed}"]
-    if config.game.name not in GAMES:
-        words = [f"saplan.train(WORLD, {config.steps}, {config.seed}), where WORLD is {config.game.name}, and settings"]
-    if config.game.misread:
-        words.append(f"--attributes fitted:{ATTRIBUTES}")
-    if config.method != "structured":
-        words.append(f"--method {config.method}")
-    usual, settings = (find_method(config.method).settings_for(config.game, paper) for paper in (False, True))
-    if len(differences(config.settings, settings)) < len(differences(config.settings, usual)):
-        words.append("--paper")
-        usual = settings
-    for name, value in differences(config.settings, usual).items():
-        option = name.replace("_", "-")
-        words.append(
-            (f"--{option}" if value else f"--no-{option}") if isinstance(value, bool) else f"--{option} {value}"
-        )
-    return " ".join(words)
-
-
-def differences(settings: Settings, usual: Settings) -> dict[str, Any]:
-    """The settings that are not the usual ones."""
-    return {name: value for name, value in vars(settings).items() if value != getattr(usual, name)}

@@ -151,9 +151,9 @@ def test_taxi(tmp_path: Path) -> None:
     assert saplan.evaluate(agent, 100).success.mean() > 0.9
     precision, recall = taxi.edges(agent)
     assert min(precision, recall) > 0.85
-    with pytest.raises(InputError, match="is of the world 'Taxi-v4'"):
+    with pytest.raises(InputError, match="belongs to the world 'Taxi-v4'"):
         saplan.load(tmp_path / "run")
-    with pytest.raises(InputError, match="the one given is another"):
+    with pytest.raises(InputError, match="not to the given one"):
         saplan.load(tmp_path / "run", world_of())
     back = saplan.load(tmp_path / "run", world)
     assert np.array_equal(back.memory.delta, agent.memory.delta)

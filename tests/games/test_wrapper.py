@@ -19,7 +19,7 @@ from saplan.methods.ablations import Ablated
 from saplan.methods.encoders import AlgebraEncoder
 from saplan.methods.policy import Policy
 from saplan.methods.unstructured.rounding import Rounded
-from saplan.perception.fitted import Fitted, Perceived
+from saplan.perception.fitted import FittedGame, Perceived
 
 SIDE = 16
 
@@ -78,6 +78,9 @@ class Odd(Game[Any]):
     def tasks(self, key: Any) -> tuple[Any, Goal]:
         return jnp.float32(1.25), Goal(jnp.zeros(2), jnp.ones(2))
 
+    def task_groups(self, states: Any, goals: Goal) -> dict[str, np.ndarray]:
+        return {"high": np.atleast_1d(np.asarray(states) > 2)}
+
     def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
         return (("rise", (1.5, 0.0)),)
 
@@ -105,25 +108,26 @@ KEY, RHO = jax.random.key(0), jnp.array([2.25, 1.0])
 STATE = jnp.float32(2.25)
 
 
-def read(sights: Array) -> tuple[Array, Array]:
+def read(observations: Array) -> tuple[Array, Array]:
     """An f̂ for tests."""
-    return jnp.tile(jnp.array([3.5, 2.0]), (len(sights), 1)), jnp.full((len(sights), 2), 0.75)
+    return jnp.tile(jnp.array([3.5, 2.0]), (len(observations), 1)), jnp.full((len(observations), 2), 0.75)
 
 
 VIEWS: dict[type[GameWrapper], GameWrapper] = {
     Rounded: Rounded(GAME),
     Ablated: Ablated(GAME, "raw"),
-    Fitted: Fitted(GAME, read, "words", "digest"),
+    FittedGame: FittedGame(GAME, read, "words", "digest"),
 }
 CHANGED = {
     Rounded: {"space", "attributes", "feasible"},
     Ablated: {"space"},
-    Fitted: {"misread", "attributes", "confidence", "place", "reset", "step", "anywhere", "tasks"},
+    FittedGame: {"misread", "attributes", "confidence", "place", "reset", "step", "anywhere", "tasks"},
 }
 """Each is a change that its class is there to make."""
 ARGUMENTS: dict[str, Any] = {
     "reset": (KEY,), "anywhere": (KEY,), "tasks": (KEY,), "step": (KEY, STATE, jnp.int32(1)), "admissible": (),
     "feasible": (RHO, RHO), "described": (), "fault": (), "restore": (STATE, {"what": np.arange(3)}),
+    "task_groups": (STATE, Goal(jnp.zeros(2), jnp.ones(2))),
 }  # fmt: skip
 """Of methods that take something else than a state."""
 PUBLIC = sorted(name for name in {*vars(Game), *Game.__annotations__} if not name.startswith("_"))
@@ -135,7 +139,7 @@ def answer(game: Game[Any], name: str) -> Any:
     if not callable(found):
         return found
     arguments = ARGUMENTS.get(name, (STATE,))
-    if isinstance(game, Fitted):  # its states are wrapped
+    if isinstance(game, FittedGame):  # its states are wrapped
         arguments = tuple(Perceived(STATE, RHO, RHO) if each is STATE else each for each in arguments)
     try:
         return found(*arguments)

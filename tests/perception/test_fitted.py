@@ -12,7 +12,7 @@ from saplan.games.game import uncertain_attributes
 from saplan.methods.base import begin_training
 from saplan.methods.structured.agent import Agent
 from saplan.methods.structured.memory import condense
-from saplan.perception.fitted import Fitted, Perceived
+from saplan.perception.fitted import FittedGame, Perceived
 from saplan.rl.settings import MISREADINGS, settings_for
 
 
@@ -26,8 +26,8 @@ class Told:
         return self.rho[None], self.sure[None]
 
 
-def seen_as(game: Any, rho: Any, sure: Any) -> Fitted:
-    return Fitted(game, Told(rho, sure), "words", f"{rho} {sure}")
+def seen_as(game: Any, rho: Any, sure: Any) -> FittedGame:
+    return FittedGame(game, Told(rho, sure), "words", f"{rho} {sure}")
 
 
 def look(game: Any, before: Any, rho: Any, sure: Any) -> list[float]:

@@ -15,19 +15,11 @@ from saplan.algebra.serialize import space_from_json, space_to_json
 from saplan.cli import main
 from saplan.errors import InputError
 from saplan.games import make_game
-from saplan.perception import regressor
+from saplan.perception import fit
 from saplan.perception.fit import fit_labels
-from saplan.perception.formats import (
-    FittedFile,
-    Labels,
-    game_labels,
-    read_fitted,
-    read_labels,
-    write_fitted,
-    write_labels,
-)
-from saplan.perception.labels import draw_labels
-from saplan.perception.observation import Sight
+from saplan.perception.fitted import FittedFile, read_fitted, write_fitted
+from saplan.perception.labels import Labels, draw_labels, game_labels, read_labels, write_labels
+from saplan.perception.observation import Observer
 from saplan.perception.regressor import RegressorSettings
 from saplan.storage.arrays import to_bytes
 from saplan.training.store import load
@@ -38,7 +30,7 @@ QUICK = RegressorSettings(hidden=8, steps=10, batch=16)
 
 @pytest.fixture(scope="module")
 def labels() -> Labels:
-    return game_labels(GAME, "words", *draw_labels(GAME, Sight(GAME), 200, 0))
+    return game_labels(GAME, "words", *draw_labels(GAME, Observer(GAME), 200, 0))
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +82,16 @@ def test_no_space(rows: Any) -> None:
 def test_labels_there_and_back(labels: Labels, tmp_path: Path) -> None:
     write_labels(tmp_path / "labels", labels)
     back = read_labels(tmp_path / "labels")
-    assert np.array_equal(back.seen, labels.seen)
+    assert np.array_equal(back.observations, labels.observations)
     assert np.array_equal(back.rho, labels.rho)
-    assert back.space == labels.space
-    assert (back.vocabulary, back.game, back.rules, back.sight) == (
-        labels.vocabulary, labels.game, labels.rules, labels.sight,
-    )  # fmt: skip
+    assert back.source == labels.source
+
+
+@pytest.mark.parametrize(("read", "format_"), [(read_labels, "saplan labels 1"), (read_fitted, "saplan attributes 1")])
+def test_files_of_version_0_1_are_refused_in_one_sentence(read: Any, format_: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(to_bytes({"rho": np.zeros(3)}, {"format": format_, "sight": "words"}))
+    with pytest.raises(InputError, match=r"file was saved by saplan 0\.1; (write it|fit them) again with `saplan"):
+        read(tmp_path / "file")
 
 
 def test_fitted_there_and_back(fitted: FittedFile, tmp_path: Path) -> None:
@@ -108,7 +104,7 @@ def test_fitted_there_and_back(fitted: FittedFile, tmp_path: Path) -> None:
 
 
 def spoilt(labels: Labels) -> dict[str, tuple[Labels, str]]:
-    rho, seen = labels.rho, labels.seen
+    rho, seen = labels.rho, labels.observations
 
     def put(value):
         return replace(labels, rho=np.concatenate([rho[:17], np.where(np.arange(5) == 2, value, rho[17:18]), rho[18:]]))
@@ -119,14 +115,17 @@ def spoilt(labels: Labels) -> dict[str, tuple[Labels, str]]:
         "between": (put(0.5), "red is 0.5 in pair 17"),
         "not a number": (put(np.nan), "not finite"),
         "infinite": (put(np.inf), "not finite"),
-        "empty": (replace(labels, rho=rho[:0], seen=seen[:0]), "holds no pairs"),
-        "fewer sights": (replace(labels, seen=seen[:-1]), "200 labels need as many sights"),
-        "unknown words": (replace(labels, vocabulary=50), "words must be whole numbers in 0..49"),
+        "empty": (replace(labels, rho=rho[:0], observations=seen[:0]), "holds no pairs"),
+        "fewer observations": (replace(labels, observations=seen[:-1]), "200 labels need as many observations"),
+        "unknown words": (
+            replace(labels, source=replace(labels.source, vocabulary=50)),
+            "words must be integers in 0..49",
+        ),
     }
 
 
 @pytest.mark.parametrize("what", ["wrong width", "outside", "between", "not a number", "infinite", "empty",
-                                  "fewer sights", "unknown words"])  # fmt: skip
+                                  "fewer observations", "unknown words"])  # fmt: skip
 def test_bad_labels_are_one_line(what: str, labels: Labels, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     bad, said = spoilt(labels)[what]
     monkeypatch.setattr(Labels, "check", lambda self, where: None)
@@ -145,10 +144,10 @@ def test_a_fit_that_is_not_finite_writes_nothing(
 ) -> None:
     write_labels(tmp_path / "labels", labels)
     if spoilt == "loss":
-        monkeypatch.setattr(regressor, "_descend", lambda *given: (given[3], given[4], np.float32(np.nan)))
+        monkeypatch.setattr(fit, "_descend_chunk", lambda *given: (given[0], given[1], np.float32(np.nan)))
     else:
         ruin = lambda one, *_: eqx.tree_at(lambda r: r.doubt.bias, one, one.doubt.bias * np.nan)  # noqa: E731
-        monkeypatch.setattr(regressor, "_with_doubt", ruin)
+        monkeypatch.setattr(fit, "_with_doubt", ruin)
     assert main(["fit-attributes", str(tmp_path / "labels"), "--steps", "1", "--hidden", "8"]) == 3
     error = capsys.readouterr().err
     assert "not finite" in error
@@ -157,7 +156,16 @@ def test_a_fit_that_is_not_finite_writes_nothing(
 
 
 def test_labels_that_no_file_takes_are_refused_before_they_are_drawn(tmp_path: Path, capsys: Any) -> None:
-    command = ["label", "switches", "--sight", "picture", "--pairs", "10000000", "--out", str(tmp_path / "labels")]
+    command = [
+        "label",
+        "switches",
+        "--observation",
+        "picture",
+        "--pairs",
+        "10000000",
+        "--out",
+        str(tmp_path / "labels"),
+    ]
     assert main(command) == 2
     assert "MiB" in capsys.readouterr().err
 
@@ -179,7 +187,7 @@ def test_other_files_are_one_line(fitted: FittedFile, labels: Labels, tmp_path: 
         (["train", "mining", "--attributes", f"fitted:{tmp_path / 'fitted'}"], "fitted on switches, not on mining"),
         (["train", "switches", "--attributes", f"fitted:{tmp_path / 'fitted'}"], "with other rules"),
         (["label", "switches", "--pairs", "0"], "--pairs must lie in"),
-        (["label", "switches", "--sight", "smell"], "unknown sight"),
+        (["label", "switches", "--observation", "smell"], "unknown observation"),
     ):
         assert main(arguments) == 2
         error = capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 
 from saplan.errors import InputError
 from saplan.games import GAMES, Game, make_game
-from saplan.perception.observation import FLOOR, SHADES, SIGHTS, Sight
+from saplan.perception.observation import FLOOR, OBSERVATIONS, SHADES, Observer
 
 N = 64
 
@@ -21,11 +21,11 @@ def states_of(game: Game[Any]) -> Any:
 @pytest.mark.parametrize("name", GAMES)
 def test_words_lie_in_the_vocabulary_and_say_all_that_the_policy_sees(name: str) -> None:
     game = make_game(name)
-    sight, states = Sight(game), states_of(game)
-    seen = np.asarray(jax.vmap(sight)(states))
+    observer, states = Observer(game), states_of(game)
+    seen = np.asarray(jax.vmap(observer)(states))
     assert seen.dtype == np.int16
     assert seen.min() >= 0
-    assert seen.max() < sight.vocabulary
+    assert seen.max() < observer.vocabulary
     assert np.array_equal(seen[:, : game.slots], np.asarray(jax.vmap(game.observe)(states)))
 
 
@@ -38,7 +38,7 @@ def test_the_shelf_shows_what_is_held(name: str) -> None:
     held = {"switches": rho[:, 3:6], "exchange": rho[:, 3:], "mining": np.c_[rho[:, :2] / 0.5, rho[:, 2]]}[name]
     assert np.allclose(full, held, atol=1e-4)
     # In words an amount is told up to half a shade of a place, and nothing is told of an empty place.
-    words = np.asarray(jax.vmap(Sight(game).words)(states))[:, game.slots :]
+    words = np.asarray(jax.vmap(Observer(game).words)(states))[:, game.slots :]
     shade = np.where(words > 0, (words - game.vocabulary) % SHADES + 1, 0) / SHADES
     assert np.allclose(shade.reshape(shelf.shape), shelf, atol=0.5 / SHADES + 1e-6)
 
@@ -56,10 +56,10 @@ def test_states_from_anywhere_are_states(name: str) -> None:
 
 def test_a_picture_shows_every_thing_once() -> None:
     game = make_game("switches")
-    sight = Sight(game, "picture")
+    observer = Observer(game, "picture")
     for k in range(8):
         state = jax.jit(game.anywhere)(jax.random.key(k))
-        picture, rho = np.asarray(jax.jit(sight)(state)), np.asarray(game.attributes(state))
+        picture, rho = np.asarray(jax.jit(observer)(state)), np.asarray(game.attributes(state))
         ground, shelf = picture[:19, :19], picture[20:]
         colourful = ground.max(axis=2).astype(int) - ground.min(axis=2) > 50
         assert colourful.sum() == rho[:3].sum() + 1
@@ -72,10 +72,10 @@ def test_a_picture_shows_every_thing_once() -> None:
 def test_the_faces_of_a_switch_differ() -> None:
     game = make_game("switches")
     state = game.reset(jax.random.key(0))
-    for name in SIGHTS:
+    for name in OBSERVATIONS:
         faces = [
             np.asarray(
-                Sight(game, name)(
+                Observer(game, name)(
                     type(state)(state.ground, state.objects, state.held, state.switch_place, jnp.int16(k))
                 )
             )
@@ -84,6 +84,6 @@ def test_the_faces_of_a_switch_differ() -> None:
         assert len({face.tobytes() for face in faces}) == 3
 
 
-def test_an_unknown_sight_is_refused() -> None:
+def test_an_unknown_observer_is_refused() -> None:
     with pytest.raises(InputError, match="did you mean"):
-        Sight(make_game("switches"), "word")
+        Observer(make_game("switches"), "word")

@@ -1,4 +1,4 @@
-"""f̂ on problems with known answers, in every geometry and on every kind of sight."""
+"""f̂ on problems with known answers, in every geometry and on every kind of observation."""
 
 from dataclasses import replace
 
@@ -9,8 +9,9 @@ import pytest
 
 from saplan.algebra import Categorical, Cyclic, Integer, Natural, Product, Real
 from saplan.errors import InputError
+from saplan.perception.fit import fit
 from saplan.perception.geometry import GEOMETRIES, STRUCTURED, with_geometry
-from saplan.perception.regressor import NEAR, RegressorSettings, fit, right
+from saplan.perception.regressor import NEAR, RegressorSettings, correct
 
 SPACE = Product.of(
     count=Natural(), whole=Integer(), dial=Cyclic(5), amount=Real(low=0.0, high=8.0), place=Categorical(("a", "b", "c"))
@@ -34,7 +35,7 @@ def elements(n: int, seed: int = 0) -> np.ndarray:
 def test_every_geometry_decodes_what_it_embeds(geometry: str) -> None:
     space, rho = with_geometry(SPACE, geometry), jnp.asarray(elements(200))
     back = space.decode(space.embed(rho))
-    assert bool(jnp.all(right(SPACE, back, rho)))
+    assert bool(jnp.all(correct(SPACE, back, rho)))
     if geometry != "one-hot":
         assert np.allclose(back, rho, atol=1e-5)
         assert float(jnp.max(space.regression_loss(space.embed(rho), rho))) < (1.1 if geometry == STRUCTURED else 1e-9)
@@ -58,7 +59,7 @@ def test_vectors() -> None:
     rho, others = elements(2000), elements(500, seed=1)
     regressor = fit(jax.random.key(0), jnp.asarray(vectors(rho)), jnp.asarray(rho), 0, SPACE, QUICK)
     read, sure = regressor(jnp.asarray(vectors(others)))
-    errors = 1 - np.asarray(right(SPACE, read, jnp.asarray(others))).mean(axis=0)
+    errors = 1 - np.asarray(correct(SPACE, read, jnp.asarray(others))).mean(axis=0)
     assert errors.max() < 0.03, errors
     assert sure.shape == others.shape
     assert float(jnp.min(sure)) >= 0

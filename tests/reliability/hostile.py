@@ -25,15 +25,16 @@ import numpy as np
 from saplan.cli import main
 from saplan.games import make_game
 from saplan.perception.fit import fit_labels
-from saplan.perception.formats import game_labels, write_fitted, write_labels
-from saplan.perception.labels import draw_labels
-from saplan.perception.observation import Sight
+from saplan.perception.fitted import write_fitted
+from saplan.perception.labels import draw_labels, game_labels, write_labels
+from saplan.perception.observation import Observer
 from saplan.perception.regressor import RegressorSettings
 from saplan.storage.arrays import to_bytes
+from saplan.storage.manifest import sealed
 from saplan.training.checkpoint import ARRAYS, MANIFEST
 from saplan.training.loop import Loop
 from saplan.training.run_directory import begin_run
-from saplan.training.store import save_agent, sealed
+from saplan.training.store import save_agent
 from tests.reliability.tiny import GAME, tiny_config
 
 Words = list[str]
@@ -70,12 +71,12 @@ def make_bases(folder: Path) -> None:
         loop, run = Loop([config]), begin_run(folder / base_name(method, game), config)
         run.open_metrics(0)
         for checkpoint in loop.checkpoints():
-            run.save(checkpoint.updates, checkpoint.learner, checkpoint.host)
+            run.save(checkpoint)
         run.close()
         about = {"steps_trained": 64, "command": "saplan train", "hardware": "2 CPU cores"}
         save_agent(run.path, loop.agents()[0], config, about=about)
     game = make_game("switches")
-    labels = game_labels(game, "words", *draw_labels(game, Sight(game), 64, 0))
+    labels = game_labels(game, "words", *draw_labels(game, Observer(game), 64, 0))
     write_labels(folder / "labels" / "file", labels)
     write_fitted(folder / "fitted" / "file", fit_labels(labels, RegressorSettings(hidden=8, steps=1, batch=4)))
 
@@ -389,7 +390,7 @@ def spoilt_arrays(group: str, base: str, words: Words, file: Callable[[Path], Pa
 def vouch_checkpoint(run: Path) -> None:
     place = checkpoint_of(run)
     data, manifest = (place / ARRAYS).read_bytes(), json.loads((place / MANIFEST).read_text())
-    manifest["files"][ARRAYS] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    manifest["files"][ARRAYS] = hashlib.sha256(data).hexdigest()
     write_checkpoint_manifest(run, json.dumps(manifest).encode())
 
 
@@ -513,7 +514,7 @@ def labels_with(**changes: Any) -> Build:
         header, data = header_of(old)
         told = json.loads(header)
         arrays = {}
-        for name, dtype in (("seen", "<i2"), ("rho", "<f4")):
+        for name, dtype in (("observations", "<i2"), ("rho", "<f4")):
             begin, end = told[name]["data_offsets"]
             arrays[name] = np.frombuffer(data[begin:end], dtype).reshape(told[name]["shape"])
         for name in arrays:
@@ -532,22 +533,22 @@ LABELS: dict[str, Build] = {
     "no axis": labels_with(rho=lambda rho: rho[0, 0]),
     "one axis": labels_with(rho=lambda rho: rho[:, 0]),
     "three axes": labels_with(rho=lambda rho: rho[None]),
-    "no pairs": labels_with(rho=lambda rho: rho[:0], seen=lambda seen: seen[:0]),
+    "no pairs": labels_with(rho=lambda rho: rho[:0], observations=lambda seen: seen[:0]),
     "no attributes": labels_with(rho=lambda rho: rho[:, :0]),
-    "no slots": labels_with(seen=lambda seen: seen[:, :0]),
-    "sights without an axis": labels_with(seen=lambda seen: seen[0, 0]),
-    "sights of three axes": labels_with(seen=lambda seen: seen[:, :, None]),
-    "words in a picture": labels_with(seen=lambda seen: seen[:, :1, None, None]),
-    "words are true or false": labels_with(seen=lambda seen: seen > 0),
-    "words are reals": labels_with(seen=lambda seen: seen.astype(np.float32)),
-    "words below 0": labels_with(seen=lambda seen: -seen - 1),
+    "no slots": labels_with(observations=lambda seen: seen[:, :0]),
+    "observations without an axis": labels_with(observations=lambda seen: seen[0, 0]),
+    "observations of three axes": labels_with(observations=lambda seen: seen[:, :, None]),
+    "words in a picture": labels_with(observations=lambda seen: seen[:, :1, None, None]),
+    "words are true or false": labels_with(observations=lambda seen: seen > 0),
+    "words are reals": labels_with(observations=lambda seen: seen.astype(np.float32)),
+    "words below 0": labels_with(observations=lambda seen: -seen - 1),
     "labels are true or false": labels_with(rho=lambda rho: rho > 0),
     "labels of 1e300": labels_with(rho=lambda rho: rho.astype(np.float64) * 0 + 1e300),
     "labels of 1e30 on the reals": labels_with(
         rho=lambda rho: rho[:, :1] * 0 + np.float32(1e30), about=attribute(block="Real")
     ),
     "a vector of 1e30": labels_with(
-        seen=lambda seen: seen * np.float32(0) + np.float32(1e30), about={"vocabulary": 0}
+        observations=lambda seen: seen * np.float32(0) + np.float32(1e30), about={"vocabulary": 0}
     ),
     "a vocabulary of 32769": labels_with(about={"vocabulary": 32769}),
     "a vocabulary of 1048576": labels_with(about={"vocabulary": 1048576}),
@@ -579,7 +580,7 @@ LABELS: dict[str, Build] = {
     "two attributes of one name": labels_with(about={"space": attribute()["space"] * 2}),
     "10,000 attributes": labels_with(about={"space": [{"name": f"a{k}", "block": "Natural"} for k in range(10_000)]}),
     "a game with an escape": labels_with(about={"game": ESCAPE}),
-    "a sight that is not known": labels_with(about={"sight": "smell"}),
+    "an observation that is not known": labels_with(about={"observation": "smell"}),
 }  # fmt: skip
 WITH_GEOMETRY = [*FIT, "--geometry", "one-hot"]
 
@@ -673,7 +674,7 @@ def all_cases(folder: Path) -> Iterator[Case]:
     yield from spoilt_arrays("arrays of agents", main_run, EVALUATE, lambda run: run / "agent.safetensors", vouch_agent)
     yield from spoilt_arrays("arrays of labels", "labels", FIT, lambda thing: thing / "file", lambda thing: None)
     yield from spoilt_arrays("arrays of attributes", "fitted", ATTRIBUTES, lambda thing: thing / "file", lambda t: None)
-    yield from about_cases(folder, "labels", FIT, ("rules", "game", "sight"))
+    yield from about_cases(folder, "labels", FIT, ("rules", "game", "observation"))
     yield from about_cases(folder, "fitted", ATTRIBUTES, ("about",))
     yield from labels()
     yield from large(main_run)

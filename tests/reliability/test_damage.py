@@ -7,6 +7,7 @@ import resource
 import shutil
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,11 @@ import pytest
 from saplan.cli import main
 from saplan.errors import InputError
 from saplan.storage.files import read_bytes
-from saplan.training import checkpoint
-from saplan.training.checkpoint import ARRAYS, KEPT, MANIFEST
+from saplan.storage.manifest import sealed
+from saplan.training.checkpoint import ARRAYS, KEPT, MANIFEST, short_digest
 from saplan.training.loop import Loop
 from saplan.training.run_directory import begin_run, reopen_run
-from saplan.training.store import load_agent, sealed
+from saplan.training.store import load_agent
 from tests.reliability import record, times
 from tests.reliability.tiny import UPDATES, tiny_config
 
@@ -73,7 +74,7 @@ def test_what_is_set_aside_is_not_counted_among_those_kept(copy: Path, outline: 
     assert found is not None
     assert len(wrong) == KEPT - 1
     run.open_metrics(0)
-    run.save(found.updates + 1, found.learner, found.host)
+    run.save(replace(found, updates=found.updates + 1))
     assert [int(name[:9]) for name in run.checkpoints.names()] == [found.updates + 1, found.updates]
     run.close()
 
@@ -181,14 +182,14 @@ def vouch(manifest: Path, data: Path) -> None:
     digest = hashlib.sha256(data.read_bytes()).hexdigest()
     content = json.loads(manifest.read_text())
     if "files" in content:
-        content["files"][ARRAYS] = {"bytes": data.stat().st_size, "sha256": digest}
+        content["files"][ARRAYS] = digest
     else:
         content = sealed(content | {"sha256": digest})
     manifest.write_text(json.dumps(content))
 
 
 def rename_to_its_hash(place: Path) -> Path:
-    return place.rename(place.with_name(place.name[:10] + checkpoint._hash((place / MANIFEST).read_bytes())))
+    return place.rename(place.with_name(place.name[:10] + short_digest((place / MANIFEST).read_bytes())))
 
 
 @pytest.mark.parametrize("harm", HOSTILE, ids=lambda harm: harm.__name__)
@@ -239,14 +240,14 @@ def test_a_file_is_read_up_to_its_bound(tmp_path: Path) -> None:
 def test_one_process_at_a_time(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = reopen_run(copy)
     assert main(["train", "--resume", str(copy)]) == 2
-    assert "another process is at work" in capsys.readouterr().err
+    assert "is in use by another process" in capsys.readouterr().err
     run.close()
     reopen_run(copy).close()
 
 
 def test_a_run_is_not_written_over(copy: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in copy.rglob("*")}
-    with pytest.raises(InputError, match="holds a run already"):
+    with pytest.raises(InputError, match="already holds a run"):
         begin_run(copy, tiny_config(seed=1))
     assert {path: path.stat().st_mtime_ns for path in copy.rglob("*")} == before
     begin_run(copy.parent / "new", tiny_config()).close()

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_a_full_disk_at_every_operation_of_a_save(whole: Any, case: str, tmp_pat
             disk.left, disk.for_good, disk.refused = room, for_good, 0
             try:
                 run.log({"steps": 0})
-                run.save(UPDATES + 1, newest.learner, newest.host)
+                run.save(replace(newest, updates=UPDATES + 1))
                 told = True
             except InputError as error:
                 told = "No space left on device" in str(error) and "cannot write" in str(error)
@@ -77,7 +78,7 @@ def test_a_full_disk_at_every_operation_of_a_save(whole: Any, case: str, tmp_pat
             found, wrong = again.newest(outline)
             good += told and not wrong and found is not None and found.updates >= UPDATES
             again.open_metrics(10**9)
-            again.save(UPDATES + 2, newest.learner, newest.host)  # there is room again
+            again.save(replace(newest, updates=UPDATES + 2))  # there is room again
             assert again.newest(outline)[0].updates == UPDATES + 2  # type: ignore[union-attr]
             again.close()
             tried += 1
@@ -97,8 +98,8 @@ def test_training_goes_on_while_the_disk_is_full(
         disk.for_good = True
         disk.left = 0 if 300 < progress.steps < 700 else float("inf")
 
-    train_tiny(tmp_path / "run", show=show)
-    assert "No space left on device; training goes on; saved at" in capsys.readouterr().err
+    train_tiny(tmp_path / "run", progress=show)
+    assert "No space left on device; training continues; saved at" in capsys.readouterr().err
     rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert [row["steps"] for row in rows] == steps, "no row is lost"
 
@@ -109,7 +110,7 @@ def test_when_the_end_cannot_be_saved_the_run_can_be_gone_on_with(tmp_path: Path
         disk.left = 0 if progress.steps > STEPS - 200 else float("inf")
 
     with pytest.raises(InputError, match=r"No space left on device; saved at 768 steps \(`saplan train --resume"):
-        train_tiny(tmp_path / "run", show=show)
+        train_tiny(tmp_path / "run", progress=show)
     disk.left = float("inf")
     resume(tmp_path / "run")
     assert (tmp_path / "run" / "manifest.json").exists()

@@ -26,7 +26,7 @@ from saplan.rl.finite import NONE, name_fault
 from saplan.training import loop as loop_module
 from saplan.training.loop import Loop
 from saplan.training.run_directory import reopen_run
-from saplan.training.train import train_runs
+from saplan.training.train import RunOptions, train_runs
 from tests.reliability import own, record, times
 from tests.reliability.cases import CASES, OWN, USUAL, config_of, world_of
 from tests.reliability.test_goals import SLACK
@@ -68,7 +68,7 @@ def test_the_same_configuration_is_the_same(case: str, whole: Whole) -> None:
 def test_a_run_of_gymnasium_goes_on_in_processes(whole: Whole, tmp_path: Path) -> None:
     wanted, run = end_of(whole("tower")), cut_off(whole("tower"), tmp_path / "run")
     restart("tower", processes=2)
-    train_runs([config_of("tower")], [run], chunk=2, save_every=0, go_on=True)
+    train_runs([config_of("tower")], [run], RunOptions(chunk=2, save_every=0), resume=True)
     assert end_of(run) == wanted
     run = cut_off(whole("tower"), tmp_path / "again")
     config_of("tower").game.workers.end()
@@ -80,10 +80,10 @@ def test_a_run_of_gymnasium_goes_on_in_processes(whole: Whole, tmp_path: Path) -
 @pytest.mark.parametrize("case", OWN)
 def test_a_world_of_ones_own_has_to_be_given(case: str, whole: Whole, tmp_path: Path) -> None:
     run = cut_off(whole(case), tmp_path / "run")
-    with pytest.raises(InputError, match=f"is of the world '{case}': load it from Python with that world$"):
+    with pytest.raises(InputError, match=f"belongs to the world '{case}': load it from Python with that world$"):
         saplan.resume(run)
     other = world_of("lamps" if case == "tower" else "tower")
-    with pytest.raises(InputError, match="the one given is another, or has changed: game is "):
+    with pytest.raises(InputError, match="not to the given one: game is "):
         saplan.resume(run, other)
     assert not (run / "lock").exists() or not (run / "agent.safetensors").exists()
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,14 @@ from saplan.errors import InputError, StoppedError
 from saplan.storage.arrays import to_arrays
 from saplan.training.loop import Loop
 from saplan.training.store import load_agent
-from saplan.training.train import resume, resume_seeds, train_seeds
+from saplan.training.train import RunOptions, resume, train_runs
 from tests.reliability import FULL, record, times
 from tests.reliability.cases import CASES, USUAL
 from tests.reliability.tiny import KILLED_UPDATES, STEPS, tiny_config, train_tiny
 
 OPERATIONS_OF_A_SAVE = 9
 """File operations inside one save, about."""
+EAGER = RunOptions(save_every=0, chunk=2)
 
 
 def start(run: Path, where: int, cache: Path, case: str) -> subprocess.Popen[str]:
@@ -96,7 +98,7 @@ def test_asked_to_stop_it_saves_and_says_so(number: int, tmp_path: Path, trained
             os.kill(os.getpid(), number)
 
     with pytest.raises(StoppedError, match=rf"stopped; saved at {STEPS // 2} steps") as stop:
-        train_tiny(tmp_path / "run", show=show, save_every=1000)
+        train_tiny(tmp_path / "run", progress=show, save_every=1000)
     assert stop.value.signal == number
     assert signal.getsignal(number) == before
     resume(tmp_path / "run", save_every=1000, chunk=2)
@@ -114,7 +116,8 @@ def test_exit_codes_of_being_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_seeds_that_train_side_by_side_go_on_together(tmp_path: Path) -> None:
-    config, seeds = tiny_config(), [3, 4]
+    seeds = [3, 4]
+    configs = [tiny_config(seed=seed) for seed in seeds]
     outs = {name: [tmp_path / f"{name}{seed}" for seed in seeds] for name in ("whole", "halved")}
 
     def stop(progress: Any) -> None:
@@ -122,15 +125,15 @@ def test_seeds_that_train_side_by_side_go_on_together(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
     def go(name: str, **more: Any) -> None:
-        train_seeds(config.game, STEPS, seeds, config.settings, outs[name], 0, chunk=2, save_every=0, **more)
+        train_runs(configs, outs[name], replace(EAGER, **more))
 
     go("whole")
     with pytest.raises(StoppedError):
-        go("halved", show=stop)
+        go("halved", progress=stop)
     # As if it had been killed between the saves of two seeds.
     newest = sorted((outs["halved"][1] / "checkpoints").iterdir())[-1]
     newest.rename(newest.with_name(".new"))
-    resume_seeds(outs["halved"], chunk=2, save_every=0)
+    train_runs(configs, outs["halved"], EAGER, resume=True)
     for one, other in zip(*outs.values(), strict=True):
         assert end_of(one) == end_of(other)
 
@@ -158,5 +161,5 @@ def test_a_finished_run_stays_as_it_is(copy: Path) -> None:
 
 
 def test_what_is_wanted_must_be_what_it_is(copy: Path) -> None:
-    with pytest.raises(InputError, match="under another configuration: seed is 7 here and 0 there"):
+    with pytest.raises(InputError, match="with another configuration: seed is 7 here and 0 there"):
         resume(copy, wanted=tiny_config(seed=7))

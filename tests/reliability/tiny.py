@@ -15,8 +15,8 @@ from saplan.games import Switches, make_game
 from saplan.games.grid import MapRules
 from saplan.rl.settings import Settings
 from saplan.training.checkpoint import Checkpoints
-from saplan.training.config import RunConfig
-from saplan.training.train import resume, run_config, train
+from saplan.training.config import RunConfig, run_config
+from saplan.training.train import resume, train
 
 SIZES = {"lanes": 16, "rollout": 4, "hidden": 8, "minibatches": 2, "epochs": 1, "edge_hidden": 8, "edge_batch": 16,
          "edge_steps": 1, "positives": 16, "outcomes": 16, "capacity": 8, "cells": 256}  # fmt: skip
@@ -95,6 +95,6 @@ if __name__ == "__main__":
         print(progress.steps, flush=True)
 
     if (directory / "config.json").exists():
-        resume(directory, world_of(case), show=show, save_every=0, chunk=2)
+        resume(directory, world_of(case), progress=show, save_every=0, chunk=2)
     else:
-        train_tiny(directory, replace(config_of(case), steps=KILLED_UPDATES * 64), show=show)
+        train_tiny(directory, replace(config_of(case), steps=KILLED_UPDATES * 64), progress=show)

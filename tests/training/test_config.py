@@ -11,7 +11,8 @@ from saplan.errors import InputError
 from saplan.games import Exchange, Game, Mining, Switches
 from saplan.games.grid import MapRules
 from saplan.rl.settings import Settings, settings_for
-from saplan.training.config import RunConfig, config_from_json, read_json, write_json
+from saplan.storage.json_data import read_json, write_json
+from saplan.training.config import RunConfig, config_from_json
 from saplan.training.metrics import MetricsFile
 
 ODD = [
@@ -131,7 +132,7 @@ def test_what_is_not_json_is_said_to_be_none(content: bytes, tmp_path: Path) -> 
     ("content", "words"),
     [
         ('{"a": 1, "a": 2}', "'a' is given twice"), ('{"b": {"a": 1, "a": 1}}', "given twice"),
-        ('{"a": NaN}', "NaN is not a number"), ("[" * 20 + "]" * 20, "16 deep"), (r'"\ud800"', "not Unicode"),
+        ('{"a": NaN}', "NaN is not a number"), ("[" * 20 + "]" * 20, "more than 16 deep"), (r'"\ud800"', "not Unicode"),
         (r'{"\ud800": 1}', "not Unicode"),
     ],
 )  # fmt: skip

@@ -18,7 +18,7 @@ from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER, Attempt, Eva
 from saplan.methods.oracle import Oracle
 from saplan.methods.structured.agent import Agent
 from saplan.planning import Outcome, Route, Ways
-from saplan.training.evaluate import causes_of_failure, evaluate, success_apart
+from saplan.training.evaluate import causes_of_failure, evaluate, success_by_group
 from saplan.training.store import load
 from tests.methods.probe import COUNT_UP, GAME, TOGGLE, agent_of, begun, standing, trained
 
@@ -180,7 +180,7 @@ def test_causes_of_failure() -> None:
 def test_exchange_tells_apart_what_needs_a_trade() -> None:
     game = make_game("exchange")
     result = EvalResult(np.array([True] * 20 + [False] * 20), np.zeros(40, int))
-    apart = success_apart(Oracle(game), result, task_seed=3)
+    apart = success_by_group(Oracle(game), result, task_seed=3)
     assert apart["needs a trade"]["tasks"] + apart["needs no trade"]["tasks"] == 40
     assert apart["needs a trade"]["tasks"] > 5
     both = sum(part["tasks"] * part["success"] for part in apart.values())
@@ -188,7 +188,7 @@ def test_exchange_tells_apart_what_needs_a_trade() -> None:
     states, goals = task_set(game, 40, 3)
     on_map, wanted = np.asarray(jax.vmap(game.attributes)(states))[:, :3], np.asarray(goals.low)[:, 3:]
     assert apart["needs no trade"]["tasks"] == (wanted <= on_map).all(axis=1).sum()
-    assert success_apart(trained(), result, 0) == {}
+    assert success_by_group(trained(), result, 0) == {}
 
 
 def test_the_critic_does_not_forget_that_a_transition_failed(monkeypatch: pytest.MonkeyPatch) -> None:

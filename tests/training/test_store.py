@@ -22,9 +22,10 @@ from saplan.errors import InputError
 from saplan.games import GAMES, Exchange, Game, Switches
 from saplan.methods.structured.agent import Agent
 from saplan.rl.settings import settings_for
+from saplan.storage.manifest import AGENT, sealed
 from saplan.training import store
 from saplan.training.config import RunConfig
-from saplan.training.store import ARRAYS, MANIFEST, find_agent, load, load_agent, save_agent, sealed, untrained_agent
+from saplan.training.store import ARRAYS, MANIFEST, find_agent, load, load_agent, save_agent, untrained_agent
 
 from .test_config import ODD, names
 
@@ -169,14 +170,12 @@ def json_or_none(data: bytes) -> Any:
         return json.loads(data)
 
 
-def test_the_seal_may_not_be_missing_except_in_the_old_format(copy: Path) -> None:
+def test_the_seal_may_not_be_missing(copy: Path) -> None:
     manifest = json.loads((copy / MANIFEST).read_text())
-    assert manifest["format"] == "saplan agent 2"
+    assert manifest["format"] == AGENT
     del manifest["manifest_sha256"]
     (copy / MANIFEST).write_text(json.dumps(manifest))
     assert "manifest_sha256 is not the SHA-256 of its other fields" in refused(copy)
-    (copy / MANIFEST).write_text(json.dumps(manifest | {"format": "saplan agent 1"}))
-    assert load_agent(copy)[1] == config_of(Switches())
     (copy / MANIFEST).write_text(json.dumps(sealed(manifest), sort_keys=True, indent=7))
     assert load_agent(copy)[1] == config_of(Switches()), "the order of fields means nothing"
 
@@ -263,10 +262,21 @@ def altered(directory: Path, *path: str, value: Any) -> None:
     (directory / MANIFEST).write_text(json.dumps(sealed(manifest)))
 
 
-@pytest.mark.parametrize("value", [None, "saplan agent 0", ["saplan agent 1"], "saplan agent 3"])
+@pytest.mark.parametrize("value", [None, "saplan agent 0", ["saplan agent 1"], "saplan agent 99"])
 def test_another_format(copy: Path, value: Any) -> None:
     altered(copy, "format", value=value)
     assert "not a manifest of the format" in refused(copy)
+
+
+def test_an_agent_of_version_0_1_is_refused_in_one_sentence(copy: Path) -> None:
+    manifest = {"format": "saplan agent 1", "config": {"method": "structured", "looks": 5}}
+    (copy / MANIFEST).write_text(json.dumps(manifest))
+    assert refused(copy) == f"{copy / MANIFEST} was saved by saplan 0.1; train it again with this version"
+
+
+def test_settings_of_another_version_are_refused_in_one_sentence(copy: Path) -> None:
+    altered(copy, "config", "settings", "trail", value=True)
+    assert "was saved by another version of saplan, with a setting 'trail'; train it again" in refused(copy)
 
 
 @pytest.mark.parametrize("content", ["[]", "null", '"text"', "{}"])
@@ -328,12 +338,12 @@ def test_a_world_that_is_given_is_used_or_refused(tmp_path: Path) -> None:
     """Even where the run says how to make its game: else success would be reported of a world that was not played."""
     same, other = Switches(), Switches(kinds=2)
     assert load("switches", same).game is same
-    with pytest.raises(InputError, match="the one given is another, or has changed: kinds is 2 here and 3 there"):
+    with pytest.raises(InputError, match="not to the given one: kinds is 2 here and 3 there"):
         load("switches", other)
     with pytest.raises(InputError, match='game is "exchange" here and "switches" there'):
         load("switches", Exchange())
     agent, config = load_agent(find_agent("switches"))
     save_agent(tmp_path / "run", agent, config)
-    with pytest.raises(InputError, match="is of the world 'switches', and the one given is another"):
+    with pytest.raises(InputError, match="belongs to the world 'switches', not to the given one"):
         load(tmp_path / "run", other)
     assert load(tmp_path / "run", same).game is same

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -35,6 +35,7 @@ class Agent(eqx.Module):
     visited: Visited
     game: Game[Any] = eqx.field(static=True)
     settings: StructuredSettings = eqx.field(static=True)
+    transition_model: ClassVar[str | None] = "edge detector"
 
     def goal(self, text: str) -> Goal:
         """Reads a goal such as `"red=2 blue=1"`."""

@@ -1,6 +1,6 @@
 """The unstructured planner in use: its table, sorted on the host, as a graph to plan in."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -28,6 +28,7 @@ class UnstructuredAgent(eqx.Module):
     table: Table
     game: Game[Any] = eqx.field(static=True)
     settings: UnstructuredSettings = eqx.field(static=True)
+    transition_model: ClassVar[str | None] = "table"
 
     @property
     def seen(self) -> Game[Any]:
