@@ -8,7 +8,7 @@ from typing import Any
 from saplan.errors import InputError
 from saplan.storage.json_data import read_json, write_json
 
-AGENT, CHECKPOINT = "saplan agent 2", "saplan checkpoint 2"
+AGENT, CHECKPOINT = "saplan agent 3", "saplan checkpoint 2"
 LABELS, ATTRIBUTES = "saplan labels 2", "saplan attributes 2"
 """The formats that this version writes and reads. A number is raised when older files can no longer be read."""
 TRAIN_AGAIN = "train it again with this version"
