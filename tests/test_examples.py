@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from loading import load
 
 from saplan.games import task_set
+from tests.loading import load
 
 COMPOSABLE = load("examples/composable.py")
 

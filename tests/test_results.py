@@ -2,10 +2,10 @@ import json
 from pathlib import Path
 
 import pytest
-from loading import load
 
 from saplan.errors import InputError
 from saplan.experiments.tables import ablation_table, detail_table, differing, read_results, success_table
+from tests.loading import load
 
 ROOT = Path(__file__).parent.parent
 RESULTS = sorted((ROOT / "results").rglob("*.json"))

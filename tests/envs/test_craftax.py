@@ -5,7 +5,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
-from loading import load
+
+from tests.loading import load
 
 pytest.importorskip("craftax", reason="the example of Craftax needs it: pip install craftax")
 craftax_classic = load("examples/craftax_classic.py")

@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 import saplan.envs
 from saplan.algebra import Natural, Product, Real
 from saplan.envs import HORIZON, GoalEnv
-from saplan.envs.goal_boxes import achieved_box, goal_box, reached
+from saplan.envs.goal_boxes import achieved_box, box_reached, goal_box
 from saplan.envs.goal_env import _advance, _begin
 from saplan.errors import InputError
 from saplan.games import GAMES, Mining, Switches
@@ -91,13 +91,13 @@ def test_a_box_says_what_the_goal_says():
         assert np.isfinite(box).all()
         for _ in range(200):
             rho = np.array([rng.integers(6), rng.uniform(-8, 8)], np.float32)
-            assert reached(achieved_box(space, rho, 64.0), box) == bool(goal.reached(jnp.asarray(rho)))
+            assert box_reached(achieved_box(space, rho, 64.0), box) == bool(goal.reached(jnp.asarray(rho)))
 
 
 def test_a_free_attribute_is_free_even_beyond_the_limit():
     space = Product.of(count=Natural(), other=Natural())
     box = goal_box(space, parse_goal(space, "count=3"), 8.0)
-    assert reached(achieved_box(space, np.array([3, 1000], np.float32), 8.0), box)
+    assert box_reached(achieved_box(space, np.array([3, 1000], np.float32), 8.0), box)
 
 
 def test_reaching_the_goal_ends_the_episode():

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
-from loading import load
 
 import saplan
 from saplan.algebra import Integer, Natural, Product
-from saplan.envs.gymnasium_env import HostWorld, gym_world
+from saplan.envs.gymnasium_env import GymWorld, gym_world
 from saplan.errors import InputError
+from tests.loading import load
 
 
 class Counter(gymnasium.Env[Any, Any]):
@@ -45,7 +45,7 @@ def counted(observation: Any, info: dict[str, Any], env: Any) -> tuple[int, int]
     return env.count, env.lucky
 
 
-def world_of(**more: Any) -> HostWorld:
+def world_of(**more: Any) -> GymWorld:
     return gym_world(Counter, Product.of(count=Integer(), lucky=Natural()), counted, ["count=3"], **more)
 
 
