@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,7 @@ Batch = tuple[np.ndarray, ...]
 """Arrays with one row per episode."""
 
 
+@runtime_checkable
 class EpisodeServer(Protocol):
     """The host interface: every method takes and returns arrays with one row per episode (see `episodes`)."""
 
