@@ -19,8 +19,7 @@ from saplan.experiments.result_file import write_result
 from saplan.experiments.tables import code_of, markdown_table
 from saplan.games import GAMES, Game, make_game
 from saplan.perception.fit import examine, fit_labels
-from saplan.perception.fitted import Fitted
-from saplan.perception.formats import game_labels
+from saplan.perception.formats import FittedFile, game_labels
 from saplan.perception.geometry import GEOMETRIES, STRUCTURED
 from saplan.perception.labels import draw_labels
 from saplan.perception.observation import Sight
@@ -36,14 +35,14 @@ LABEL_SEED, TEST_SEED, TESTS = 1, 999, 50_000
 SETTINGS = {"words": RegressorSettings(), "picture": RegressorSettings(hidden=16, batch=128, steps=3000)}
 
 
-def fitted(game: Game[Any], sight: str, pairs: int, geometry: str, seed: int) -> Fitted:
+def fitted(game: Game[Any], sight: str, pairs: int, geometry: str, seed: int) -> FittedFile:
     """f̂ from this many labels."""
     seen, rho = draw_labels(game, Sight(game, sight), pairs, LABEL_SEED + seed)
     return fit_labels(game_labels(game, sight, seen, rho), SETTINGS[sight], seed, geometry)
 
 
 @functools.cache
-def test_pairs(name: str, sight: str) -> tuple[np.ndarray, np.ndarray]:
+def held_out_pairs(name: str, sight: str) -> tuple[np.ndarray, np.ndarray]:
     """The pairs that all errors are measured on."""
     game = make_game(name)
     return draw_labels(game, Sight(game, sight), TESTS if sight == "words" else TESTS // 10, TEST_SEED)
@@ -54,7 +53,7 @@ def error_row(game: str, sight: str, pairs: int, geometry: str) -> dict[str, Any
     began = time.monotonic()
     regressor = fitted(make_game(game), sight, pairs, geometry, 0).regressor
     seconds = round(time.monotonic() - began, 1)
-    return {**examine(regressor, *test_pairs(game, sight)), "pairs": pairs, "seconds": seconds}
+    return {**examine(regressor, *held_out_pairs(game, sight)), "pairs": pairs, "seconds": seconds}
 
 
 def success_row(game: str, pairs: int, seed: int) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def on_attempts(agent: Agent, attempts: Sequence[Attempt]) -> dict[str, Any]:
     if not attempts:
         return {"attempts": 0, "ece": None, "bins": [], "transitions": []}
     rho = np.array([attempt.rho for attempt in attempts], np.float32)
-    transition = np.asarray(agent.memory.index(agent.game.space, np.array([attempt.delta for attempt in attempts])))
+    transition = np.asarray(agent.memory.index(agent.game.space, jnp.array([attempt.delta for attempt in attempts])))
     success = np.array([attempt.success for attempt in attempts])
     predicted = head_probabilities(agent, rho)[0][np.arange(len(rho)), transition]
     bins = reliability(predicted, success)
@@ -169,7 +169,9 @@ def on_rules(agent: Agent, starts: Float[np.ndarray, "n K"]) -> dict[str, Any]:
     """(b): both heads against the true rules, over all transitions and for each."""
     rho, truth = random_walks(agent, starts)
     size = int(agent.memory.size)
-    inside = np.asarray(agent.game.space.contains(agent.game.space.compose(rho[:, None], agent.memory.delta)))[:, :size]
+    inside = np.asarray(
+        agent.game.space.contains(agent.game.space.compose(jnp.asarray(rho)[:, None], agent.memory.delta))
+    )[:, :size]
     truth = truth[:, :size]
     # Ends outside the space are masked, and the detector is never asked about them.
     feasible, infeasible = (truth >= POSSIBLE) & inside, (truth == 0) & inside
@@ -274,7 +276,9 @@ def describe_visits(seen: dict[str, Any]) -> str:
         (row["transition"], *(f"{row[what]:,}" for what in ("seen", "tried", "succeeded")), number(share(row)))
         for row in seen["transitions"]
     ]
-    widest = max(max(np.flatnonzero(row[who]), default=0) for row in seen["values"].values() for who in row) + 1
+    widest = 1 + max(
+        max(np.flatnonzero(row[who]).tolist(), default=0) for row in seen["values"].values() for who in row
+    )
     marginal = [
         (f"{name}, {who}", *percentages(row[who][:widest], widest))
         for name, row in seen["values"].items()

@@ -82,7 +82,7 @@ class Monitor:
         """(seconds, steps, resident bytes)."""
         jax.monitoring.register_event_duration_secs_listener(self._event)
 
-    def _event(self, event: str, duration: float, **_: object) -> None:
+    def _event(self, event: str, duration_secs: float, **kwargs: str | int) -> None:
         if event == COMPILED:
             self.compiled.append(time.monotonic() - self.began)
 

@@ -125,11 +125,13 @@ def frame_rates(browser: Any) -> dict[str, Any]:
 def plan_often(browser: Any) -> dict[str, Any]:
     """Time of plans on new maps, a few steps each, and the server's memory after every hundred."""
     from websockets.sync.client import connect
+    from websockets.typing import Origin
 
     server, names = Watching("mining"), list(GOALS)
     address = server.address.replace("http://", "ws://") + "socket"
     held, times = [], []
-    with connect(address, origin=server.address.rstrip("/"), max_size=None) as socket:  # type: ignore[arg-type]
+    origin = Origin(server.address.rstrip("/"))
+    with connect(address, origin=origin, max_size=None) as socket:
         socket.recv()
         for number in range(1, PLANS + 1):
             game = names[number % len(names)]

@@ -85,7 +85,8 @@ class Task:
 
 def where(env: Any) -> tuple[int, int, int]:
     """Position and direction of the agent."""
-    return *map(int, env.agent_pos), int(env.agent_dir)
+    x, y = env.agent_pos
+    return int(x), int(y), int(env.agent_dir)
 
 
 def held(env: Any, kind: str) -> int:

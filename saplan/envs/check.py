@@ -238,7 +238,7 @@ def _not_repeatable(world: Game[Any], seed: int) -> list[Finding]:
     keys = jax.random.split(jax.random.key(seed + 1), REPLAYED)
     actions = jax.random.randint(jax.random.key(seed + 2), (20, REPLAYED), 0, len(world.actions))
 
-    def episode() -> list[tuple[Array, ...]]:
+    def episode() -> list[tuple[Array, Array, Array]]:
         state = jax.jit(jax.vmap(world.reset))(keys)
         steps = [_perceive(world, state)]
         for t, key in enumerate(jax.random.split(jax.random.key(seed + 3), len(actions))):

@@ -166,11 +166,11 @@ def ablation_table(results: Iterable[Result], strict: bool = True) -> str:
         groups.setdefault((game, variant), group)
     steps = {game: next(at for g, at in budgets if g == game) for game in GAMES if any(game == g for g, _ in budgets)}
     rows = []
-    for name, variant in VARIANTS.items():
+    for name, changed in VARIANTS.items():
         default = {game: groups.get((game, "default")) if name != "default" else None for game in steps}
         texts = [_against(groups[game, name], default[game]) if (game, name) in groups else "" for game in steps]
         if any(texts):
-            rows.append([variant.what, *texts])
+            rows.append([changed.what, *texts])
     titles = (f"{game}, {millions(at)}" for game, at in steps.items())
     return markdown_table(["variant", *titles], rows) + (footnote(chosen) if chosen else "")
 
