@@ -236,7 +236,7 @@ def train_sb3(default: bool, steps: int, threads: int) -> float:
     agent.learn(steps)
     rate = agent.num_timesteps / (time.perf_counter() - begin)
     world.close()
-    return rate
+    return float(rate)
 
 
 def matmul_limit(size: int = 2048, seconds: float = 2.0) -> float:

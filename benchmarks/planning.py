@@ -90,7 +90,7 @@ class Measured:
 
     def median(self, what: str) -> float:
         """The median of one of the lists of seconds."""
-        return statistics.median(getattr(self, what))
+        return float(statistics.median(getattr(self, what)))
 
 
 def make_agent(world: Cube, key: jax.Array) -> Agent:
@@ -109,7 +109,8 @@ def full_memory(world: Cube) -> Memory:
     visited = jnp.ones((DIMENSIONS, world.side + 1), jnp.int32).at[:, world.side].set(0)
     memory = empty_memory(world.space, len(delta), 8)
     size = jnp.array(len(delta), jnp.int32)
-    return eqx.tree_at(lambda m: (m.key, m.delta, m.size, m.explored), memory, (delta, delta, size, visited))
+    full: Memory = eqx.tree_at(lambda m: (m.key, m.delta, m.size, m.explored), memory, (delta, delta, size, visited))
+    return full
 
 
 class Stopwatch:

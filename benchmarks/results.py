@@ -1,6 +1,7 @@
 """Writes the tables of the README and of docs/ from the files in results/: python benchmarks/results.py."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,7 @@ def _millions(steps: int) -> str:
     return f"{steps / 1e6:g} M"
 
 
-TABLES = (
+TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "results.md", "paper's budgets", lambda: success_table(read_results(AT_PAPERS_BUDGET))),
     (DOCS / "results.md", "paper's budgets in detail", lambda: detail_table(read_results(AT_PAPERS_BUDGET))),
     (DOCS / "results.md", "small budgets in detail", lambda: detail_table(read_results(SMALL))),

@@ -173,10 +173,9 @@ class Crafting(Game[Workshop]):
         return self.reset(state_key), exactly(jnp.ones(2 * KINDS), 0.0, wanted)
 
     def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
-        unit = lambda k: tuple(float(j == k) for j in range(2 * KINDS))  # noqa: E731
-        grabs = ((f"grab resource {k + 1}", unit(k)) for k in range(KINDS))
+        grabs = ((f"grab resource {k + 1}", _unit(k)) for k in range(KINDS))
         crafts = (
-            (f"craft product {k + 1}", tuple(a - b for a, b in zip(unit(KINDS + k), recipe, strict=True)))
+            (f"craft product {k + 1}", tuple(a - b for a, b in zip(_unit(KINDS + k), recipe, strict=True)))
             for k, recipe in enumerate(RECIPES)
         )
         return (*grabs, *crafts)
@@ -192,6 +191,10 @@ class Crafting(Game[Workshop]):
         shapes = [Thing(0, 0, shape, COLOURS[k]) for shape in ("deposit", "store") for k in range(KINDS)]
         held = tuple((name, "grey", str(int(n))) for name, n in zip(self.space.names, state.held, strict=True))
         return ground_scene(state.ground, list(zip(state.places.tolist(), shapes, strict=True)), held)
+
+
+def _unit(k: int) -> tuple[float, ...]:
+    return tuple(float(j == k) for j in range(2 * KINDS))
 
 
 def main() -> None:

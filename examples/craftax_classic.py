@@ -100,8 +100,8 @@ def trained(world: JaxWorld, options: argparse.Namespace) -> list[Any]:
 
 def whole_updates(options: argparse.Namespace) -> int:
     """The training steps in whole updates."""
-    size = options.lanes * ROLLOUT
-    return options.steps // size * size
+    size = int(options.lanes) * ROLLOUT
+    return int(options.steps) // size * size
 
 
 def main() -> None:

@@ -158,7 +158,7 @@ def test_play_with_keys_from_a_pipe(monkeypatch, capsys):
         capsys,
     )
     assert len(frames) == 1 + 4 + 2 + 1 + 1 + 1
-    assert [int(re.search(r"step (\d+)", frame)[1]) for frame in frames] == [*range(8), 0, 1]
+    assert [int(re.findall(r"step (\d+)", frame)[0]) for frame in frames] == [*range(8), 0, 1]
     assert all("✓ red=0   ✓ green>=0   ✓ green<=3   · blue>=1" in frame for frame in frames)
     assert "\x1b" not in "".join(frames)
 

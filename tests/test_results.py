@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from saplan.errors import InputError
-from saplan.experiments.tables import ablation_table, detail_table, differing, read_results, success_table
+from saplan.experiments.tables import Result, ablation_table, detail_table, differing, read_results, success_table
 from tests.loading import load
 
 ROOT = Path(__file__).parent.parent
@@ -36,7 +36,7 @@ def test_every_result_names_the_code_that_made_it(path: Path) -> None:
         assert len(told["successes"]) * 4 >= told["tasks"]
 
 
-def directory(name: str) -> list:
+def directory(name: str) -> list[Result]:
     return read_results(ROOT / "results" / name)
 
 

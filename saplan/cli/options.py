@@ -67,7 +67,8 @@ def read_options(
     try:
         with contextlib.redirect_stderr(complaint), tables():
             given: dict[str, Any] = {} if default is None else {"default": default}
-            return tyro.cli(shape, prog=f"saplan {command}", args=arguments, config=config, **given)
+            found: Options = tyro.cli(shape, prog=f"saplan {command}", args=arguments, config=config, **given)
+            return found
     except SystemExit as stop:
         if not stop.code:
             raise

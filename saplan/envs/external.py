@@ -16,11 +16,20 @@ from saplan.games.game import Game, Observation, goal_among
 from saplan.games.scene import Scene
 from saplan.goals import Goal, parse_goal
 
-State = TypeVar("State", bound=eqx.Module)
+
+class ExternalState(eqx.Module):
+    """A state of an external world with its observation and attributes."""
+
+    seen: eqx.AbstractVar[Observation]
+    rho: eqx.AbstractVar[Float[Array, "K"]]
+    over: eqx.AbstractVar[Bool[Array, ""]]
+
+
+State = TypeVar("State", bound=ExternalState)
 
 
 class ExternalWorld(Game[State]):
-    """A game from another package. Its states hold the observation `seen`, the attributes `rho`, and `over`."""
+    """A game from another package."""
 
     goals: tuple[str, ...]
     """Goals of test tasks, drawn with equal probability."""
@@ -29,24 +38,24 @@ class ExternalWorld(Game[State]):
     credit: ClassVar[str] = "attempt"
     alphas: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def observe(self, state: Any) -> Observation:
+    def observe(self, state: State) -> Observation:
         return state.seen
 
-    def place(self, state: Any) -> Observation:
+    def place(self, state: State) -> Observation:
         if not self.places:
             return state.seen
         return state.rho[jnp.array([self.space.names.index(name) for name in self.places])]
 
-    def attributes(self, state: Any) -> Float[Array, "K"]:
+    def attributes(self, state: State) -> Float[Array, "K"]:
         return state.rho
 
-    def over(self, state: Any) -> Bool[Array, ""]:
+    def over(self, state: State) -> Bool[Array, ""]:
         return state.over
 
-    def lost(self, state: Any) -> Bool[Array, ""]:
+    def lost(self, state: State) -> Bool[Array, ""]:
         return state.over
 
-    def tasks(self, key: PRNGKeyArray) -> tuple[Any, Goal]:
+    def tasks(self, key: PRNGKeyArray) -> tuple[State, Goal]:
         state_key, goal_key = jax.random.split(key)
         return self.reset(state_key), goal_among(goal_key, self.space, self.goals)
 
@@ -58,7 +67,7 @@ class ExternalWorld(Game[State]):
         """Always 1: the rules are unknown, so a change that happened somewhere may be possible here."""
         return jnp.ones(())
 
-    def scene(self, state: Any) -> Scene:
+    def scene(self, state: State) -> Scene:
         raise InputError(f"{self.name} has no scene of its own")
 
     def as_described(self, world: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +75,7 @@ class ExternalWorld(Game[State]):
         rules = {**world, "places": list(self.places), "vital": list(self.vital)}
         return {"game": self.name, "world": {key: rule for key, rule in rules.items() if rule != []}}
 
-    def frame(self, state: Any) -> np.ndarray:
+    def frame(self, state: State) -> np.ndarray:
         """The environment's own picture of a state: bytes by row, column and colour."""
         raise InputError(f"{self.name} has no picture")
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import equinox as eqx
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -20,13 +19,13 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 from saplan.algebra import Product
 from saplan.algebra.serialize import space_to_json
 from saplan.envs.episodes import GymAttributes, Host
-from saplan.envs.external import ExternalWorld, validate_names
+from saplan.envs.external import ExternalState, ExternalWorld, validate_names
 from saplan.envs.pool import EpisodeServer, Pool
 from saplan.errors import InputError
 from saplan.games.game import Observation
 
 
-class GymState(eqx.Module):
+class GymState(ExternalState):
     """One step of an episode, as a program on the device knows it."""
 
     ticket: Int32[Array, ""]
@@ -60,19 +59,19 @@ class GymWorld(ExternalWorld[GymState]):
         return self.host.space
 
     @property
-    def actions(self) -> tuple[str, ...]:  # type: ignore[override]
+    def actions(self) -> tuple[str, ...]:
         return tuple(f"action {k}" for k in range(self.host.actions))
 
     @property
-    def slots(self) -> int:  # type: ignore[override]
+    def slots(self) -> int:
         return self.host.reader.slots
 
     @property
-    def vocabulary(self) -> int:  # type: ignore[override]
+    def vocabulary(self) -> int:
         return self.host.reader.vocabulary
 
     @property
-    def picture(self) -> tuple[int, int, int] | None:  # type: ignore[override]
+    def picture(self) -> tuple[int, int, int] | None:
         return self.host.reader.picture
 
     def _call(self, ask: Callable[..., tuple[np.ndarray, ...]], *batch: Array) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,14 +13,14 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.algebra.serialize import space_to_json
-from saplan.envs.external import ExternalWorld, validate_names, validate_rho, validate_size
+from saplan.envs.external import ExternalState, ExternalWorld, validate_names, validate_rho, validate_size
 from saplan.games.game import Observation
 
 JaxAttributes = Callable[[Array, Any], Float[Array, "K"]]
 """(observation, state of the environment) → ρ, computed by JAX."""
 
 
-class JaxState(eqx.Module):
+class JaxState(ExternalState):
     """A state of the environment with its observation and attributes."""
 
     env: Any
@@ -58,11 +57,11 @@ class JaxWorld(ExternalWorld[JaxState]):
         return self.attribute_space
 
     @property
-    def slots(self) -> int:  # type: ignore[override]
+    def slots(self) -> int:
         return int(self.sees.size)
 
     @property
-    def picture(self) -> tuple[int, int, int] | None:  # type: ignore[override]
+    def picture(self) -> tuple[int, int, int] | None:
         return tuple(self.sees.shape) if len(self.sees.shape) == 3 else None
 
     def reset(self, key: PRNGKeyArray) -> JaxState:
@@ -73,7 +72,8 @@ class JaxWorld(ExternalWorld[JaxState]):
         number = jnp.array(self.numbers)[action] if self.numbers else action
         observation, following, _, done, _ = self.step_env(key, state.env, number, self.params)
         after = self._perceive(observation, following, jnp.asarray(done) & (not self.endless))
-        return jax.tree.map(lambda new, old: jnp.where(state.over, old, new), after, state)
+        kept: JaxState = jax.tree.map(lambda new, old: jnp.where(state.over, old, new), after, state)
+        return kept
 
     def _perceive(self, observation: Array, state: Any, over: Array) -> JaxState:
         seen = observation if self.read_observation is None else self.read_observation(observation, state)

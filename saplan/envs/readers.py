@@ -102,7 +102,7 @@ class WordReader:
 
     def read(self, observation: Any) -> np.ndarray:
         """The words of an observation."""
-        return np.concatenate([part.of(observation) for part in self.parts]) + self.shift
+        return np.asarray(np.concatenate([part.of(observation) for part in self.parts]) + self.shift)
 
 
 class NumberReader:

@@ -200,9 +200,9 @@ def training_history(run: Path, eval_tasks: int, planning: PlannerSettings) -> d
     """Learning curve, examples of the edge detector, and training time, from the metrics of a run."""
 
     def success(row: dict[str, Any]) -> float | None:
-        kept = kept_agent(run, row["steps"])
+        kept, known = kept_agent(run, row["steps"]), row["success"]
         if not kept.exists():
-            return row["success"]
+            return None if known is None else float(known)
         return float(evaluate(load_agent(kept)[0], eval_tasks, HELD_BACK_SEED, planning=planning).success.mean())
 
     rows = read_metrics(run / METRICS)

@@ -1,6 +1,6 @@
 """Markdown tables of trial results."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,12 @@ def code_of(row: Result) -> str:
     return by.get("commit") or by.get("version") or "unknown"
 
 
-KIND = {"code": code_of, "hardware": lambda row: row.get("hardware"), "tasks": lambda row: row["tasks"],
-        "task seed": lambda row: row.get("task_seed")}  # fmt: skip
+KIND: dict[str, Callable[[Result], object]] = {
+    "code": code_of,
+    "hardware": lambda row: row.get("hardware"),
+    "tasks": lambda row: row["tasks"],
+    "task seed": lambda row: row.get("task_seed"),
+}
 """Properties that must be equal if results are compared."""
 
 

@@ -45,9 +45,9 @@ def test_an_unknown_moment_is_refused() -> None:
     world = tower()
     state = world.step(KEY, world.reset(KEY), jnp.int32(0))
     restarted(world)
-    ask = [np.asarray(each)[None] for each in (state.ticket, state.clock, state.path)]
+    ticket, clock, path = (np.asarray(each)[None] for each in (state.ticket, state.clock, state.path))
     with pytest.raises(InputError, match=r"step 1 of the episode with seed \d+ is unknown"):
-        world.workers.step(*ask, np.zeros(1, np.int32))
+        world.workers.step(ticket, clock, path, np.zeros(1, np.int32))
 
 
 @pytest.mark.parametrize("processes", [0, 2])

@@ -30,7 +30,7 @@ from saplan.experiments.statistics import (
 )
 def test_wilson(successes: int, trials: int, low: float, high: float) -> None:
     """The last three are those of Newcombe (1998), table I, method 3."""
-    assert wilson(successes, trials) == (pytest.approx(low, abs=6e-5), pytest.approx(high, abs=6e-5))
+    assert wilson(successes, trials) == pytest.approx((low, high), abs=6e-5)
 
 
 def test_the_interval_lies_within_zero_and_one_and_around_the_share() -> None:
