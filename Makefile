@@ -25,7 +25,7 @@ slow: .venv/ray ## the tests that take minutes
 
 reliability: .venv/tested ## kills, damage, bad numbers, full disks as often as docs/reliability.md says (an hour)
 	RELIABILITY=full $(BIN)/python -m pytest tests/reliability
-	$(BIN)/python benchmarks/reliability.py
+	$(BIN)/python benchmarks/results.py
 
 format: .venv/tested
 	$(BIN)/ruff format .

@@ -1,13 +1,12 @@
-"""The opponent on Craftax-Classic: PPO that is paid for one goal, by as many steps as ours trains without any.
+"""The opponent on Craftax-Classic: PPO rewarded for one goal, with as many steps as ours trains without any.
 
     python benchmarks/craftax_ppo.py --goals 'wood_pickaxe>=1' 'stone_pickaxe>=1' --json results/craftax-ppo.json
 
-PPO in the style of PureJaxRL (see `peers.py`), with hidden layers as wide as ours. It sees what our agent sees, ρ
-included, and gets 1 when the goal holds, which ends the game. Success is counted in worlds never seen, within the same
-number of steps.
+PPO in the style of PureJaxRL (see `peers.py`), with hidden layers as wide as ours. It has the same observations, ρ
+included, and gets a reward of 1 when the goal holds, which ends the game. Success is measured in new worlds, within the
+same number of steps.
 """
 
-import argparse
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -17,13 +16,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
+from common import make_parser
 from jaxtyping import Array, PRNGKeyArray
 from peers import Params, PpoRules, Training, act_and_judge, init_params, learn, roll_out
 
+from saplan.experiments.result_file import write_result
 from saplan.games import Game
 from saplan.goals import Goal, parse_goal
-from saplan.storage.json_data import write_json
-from saplan.training.provenance import provenance
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 from craftax_classic import BUDGET, SPACE, craftax
@@ -32,7 +31,7 @@ TEST_SEED = 1_000_003
 
 
 class GoalStep(NamedTuple):
-    """Where the lanes stand, as PPO sees it."""
+    """The state of all lanes, in the form that PPO needs."""
 
     state: Any
     age: Array
@@ -46,13 +45,13 @@ class GoalStep(NamedTuple):
         return self.ended
 
 
-def see(world: Game[Any], state: Any) -> Array:
-    """What our agent sees: the observation and the features of ρ."""
+def inputs_of(world: Game[Any], state: Any) -> Array:
+    """The inputs of our agent: the observation and the features of ρ."""
     rho = jax.vmap(world.attributes)(state)
     return jnp.concatenate([jax.vmap(world.observe)(state), SPACE.encode(rho)], axis=-1)
 
 
-def go_on(world: Game[Any], goal: Goal, fresh: Any, now: GoalStep, action: Array) -> GoalStep:
+def play_step(world: Game[Any], goal: Goal, fresh: Any, now: GoalStep, action: Array) -> GoalStep:
     """One step of every lane; a game ends with the goal, with death, or with time."""
     key, step_key = jax.random.split(now.key)
     state = jax.vmap(world.step)(jax.random.split(step_key, len(action)), now.state, action)
@@ -60,21 +59,21 @@ def go_on(world: Game[Any], goal: Goal, fresh: Any, now: GoalStep, action: Array
     ended = reached | jax.vmap(world.over)(state) | (now.age + 1 >= BUDGET)
     state = jax.tree.map(lambda a, b: jnp.where(ended.reshape(-1, *(1,) * (a.ndim - 1)), a, b), fresh, state)
     age = jnp.where(ended, 0, now.age + 1)
-    return GoalStep(state, age, key, see(world, state), reached.astype(jnp.float32), ended)
+    return GoalStep(state, age, key, inputs_of(world, state), reached.astype(jnp.float32), ended)
 
 
 def begin(world: Game[Any], key: PRNGKeyArray, lanes: int) -> GoalStep:
-    """Every lane in a fresh world."""
+    """Every lane in a new world."""
     reset_key, key = jax.random.split(key)
     state = jax.vmap(world.reset)(jax.random.split(reset_key, lanes))
     none = jnp.zeros(lanes)
-    return GoalStep(state, jnp.zeros(lanes, jnp.int32), key, see(world, state), none, none.astype(bool))
+    return GoalStep(state, jnp.zeros(lanes, jnp.int32), key, inputs_of(world, state), none, none.astype(bool))
 
 
 def trainer(
     world: Game[Any], goal: Goal, rules: PpoRules
 ) -> tuple[Callable[[PRNGKeyArray], Training], Callable[[Training], tuple[Training, Array]]]:
-    """How a training starts, and its update, which also says how many games ended with the goal, of all that ended."""
+    """The start of a training, and its update, which also returns the share of ended games that reached the goal."""
     optimiser = optax.chain(optax.clip_by_global_norm(rules.norm), optax.adam(rules.rate, eps=1e-5))
 
     def start(key: PRNGKeyArray) -> Training:
@@ -88,7 +87,7 @@ def trainer(
         fresh = jax.vmap(world.reset)(jax.random.split(fresh_key, rules.lanes))
 
         def step(now: GoalStep, action: Array) -> GoalStep:
-            return go_on(world, goal, fresh, now, action)
+            return play_step(world, goal, fresh, now, action)
 
         now, batch, share = roll_out(rules, step, training.params, training.timestep, play_key)
         params, moments, _ = learn(rules, optimiser, training.params, training.moments, batch, learn_key)
@@ -97,14 +96,14 @@ def trainer(
     return start, update
 
 
-def test(world: Game[Any], goal: Goal, rules: PpoRules, tasks: int, params: Params) -> Array:
-    """Share of fresh worlds in which the goal is reached in time."""
+def measure_success(world: Game[Any], goal: Goal, rules: PpoRules, tasks: int, params: Params) -> Array:
+    """Share of new worlds in which the goal is reached in time."""
     start = begin(world, jax.random.key(TEST_SEED), tasks)
 
     def one(carry: tuple[GoalStep, Array, Array], key: PRNGKeyArray) -> tuple[Any, None]:
         now, done, dead = carry
         action = jax.random.categorical(key, act_and_judge(rules, params, now.observation)[0])
-        now = go_on(world, goal, start.state, now, action)
+        now = play_step(world, goal, start.state, now, action)
         done = done | (now.reward > 0) & ~dead
         return (now, done, dead | now.ended), None
 
@@ -115,18 +114,18 @@ def test(world: Game[Any], goal: Goal, rules: PpoRules, tasks: int, params: Para
 
 def main() -> None:
     """Trains, tests, prints and writes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--goals", nargs="+", default=["wood_pickaxe>=1", "stone_pickaxe>=1"])
     parser.add_argument("--steps", type=int, default=90_000_000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--lanes", type=int, default=2048)
-    parser.add_argument("--looks", type=int, default=3, help="how often it is tested, evenly spread over training")
+    parser.add_argument("--eval-points", type=int, default=3, help="evaluations, evenly spread over training")
     parser.add_argument("--tasks", type=int, default=500)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.eval_points < 1:
-        parser.error("--looks must be 1 or more: it is what is written")
-    world, rows = craftax(), []
+        parser.error("--eval-points must be 1 or more")
+    world: Game[Any] = craftax()
+    rows: list[dict[str, Any]] = []
     rules = PpoRules(lanes=options.lanes, steps=64, minibatches=8, units=512, rate=3e-4, scale=1.0)
     updates = options.steps // (rules.lanes * rules.steps)
     for text in options.goals:
@@ -134,8 +133,8 @@ def main() -> None:
         start, update = trainer(world, goal, rules)
         keys = jax.vmap(jax.random.key)(jnp.arange(options.seeds))
         training, advance = jax.jit(jax.vmap(start))(keys), jax.jit(jax.vmap(update), donate_argnums=0)
-        success_of = jax.jit(jax.vmap(partial(test, world, goal, rules, options.tasks)))
-        eval_points = {updates * (look + 1) // options.eval_points for look in range(options.eval_points)}
+        success_of = jax.jit(jax.vmap(partial(measure_success, world, goal, rules, options.tasks)))
+        eval_points = {updates * (point + 1) // options.eval_points for point in range(options.eval_points)}
         for k in range(1, updates + 1):
             training, share = advance(training)
             if k % max(1, updates // 10) == 0:
@@ -146,8 +145,7 @@ def main() -> None:
             rows += [{"goal": text, "seed": seed, "steps": steps, "tasks": options.tasks, "success": round(reached, 4)}
                      for seed, reached in enumerate(success)]  # fmt: skip
             print(f"{text}: {steps} steps: reached in {[round(x, 3) for x in success]} of worlds, by seed", flush=True)
-            if options.json:
-                write_json(options.json, {"rows": rows, **provenance("craftax")})
+            write_result(options.json, {"rows": rows}, "craftax")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
-"""What the edge detector knows: `python benchmarks/edges.py RUN [RUN ...] [--json FILE] [--png FILE]`.
+"""Calibration and accuracy of the edge detector.
 
-RUN is a run directory or the name of a game, whose shipped agent is then meant. Three questions:
+    python benchmarks/edges.py switches exchange mining --json results/benchmark-edges.json --png FILE
 
-(a) Does a probability mean what it says? The calibrated head, which prices plans, against the outcomes of attempts made
-    while carrying out tasks of a seed that training never used. Attempts are those that the planner chose, so edges
-    that it cut or avoided are not among them.
-(b) Does it know the rules? Both heads against the true feasibility of every transition of 𝓑, at every ρ met on random
-    walks along feasible transitions from the starts of those tasks. The balanced head decides what is proposed: a
-    feasible edge that it puts below p_0 is dead, since hardly anyone will try it again.
-(c) Where has training been? Visits by exploration and execution per transition and per value of every attribute.
+The arguments are run directories, or games for their shipped agents. Three questions:
+
+(a) Is it calibrated? The calibrated head, which prices plans, against the outcomes of attempts on tasks of a seed that
+    training never used. The planner chose these attempts, so edges that it cut or avoided are not among them.
+(b) Does it know the rules? Both heads against the true feasibility of every transition of 𝓑, at every ρ on random walks
+    along feasible transitions from the starts of those tasks. The balanced head decides which transitions are proposed:
+    a feasible edge below p_0 is dead, since it will hardly be tried again.
+(c) Where did training go? Visits by exploration and execution per transition and per value of every attribute.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +20,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from common import make_parser, progress, setting, text_table
 from jaxtyping import Bool, Float
-from report import progress, save, setting, table
 
 from saplan.errors import InputError
+from saplan.experiments.figures import panels
+from saplan.experiments.result_file import write_result
 from saplan.games import task_set
 from saplan.methods.executor import Attempt
 from saplan.methods.structured.agent import Agent
@@ -31,19 +33,19 @@ from saplan.training.evaluate import evaluate
 from saplan.training.store import load
 
 SEED = 2_000_003
-"""Of the tasks; neither training nor its looks at held-back tasks use it."""
+"""Seed of the tasks; neither training nor its evaluations use it."""
 BINS = 10
 DEAD = 0.1
-"""Below this the balanced head keeps a transition from being proposed (p_0)."""
+"""p_0: a transition below it, by the balanced head, is not proposed."""
 WALK = 16
-"""Transitions of a random walk."""
+"""Length of a random walk."""
 POSSIBLE = 0.05
-"""Truly feasible: real changes have a probability by the rules, and a draw in twenty counts as possible."""
+"""Smallest probability by the rules that counts as feasible; real changes have probabilities between 0 and 1."""
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Attempts whose predicted success lies between two bounds."""
+    """Attempts with a predicted success between two bounds."""
 
     low: float
     high: float
@@ -55,7 +57,7 @@ class Bin:
 
 
 def reliability(predicted: Float[np.ndarray, "n"], happened: Bool[np.ndarray, "n"]) -> list[Bin]:
-    """Predictions against outcomes, in bins of equal width; empty ones are left out."""
+    """Predictions against outcomes, in bins of equal width without the empty ones."""
     place = np.minimum((predicted * BINS).astype(int), BINS - 1)
     bins = []
     for k in range(BINS):
@@ -75,7 +77,7 @@ def calibration_error(bins: Sequence[Bin]) -> float:
 def head_probabilities(
     agent: Agent, rho: Float[np.ndarray, "n K"]
 ) -> tuple[Float[np.ndarray, "n C"], Float[np.ndarray, "n C"]]:
-    """What the calibrated and the balanced head say of all transitions at every ρ."""
+    """The probabilities of the calibrated and of the balanced head for all transitions at every ρ."""
     parts = []
     for start in range(0, len(rho), 1024):
         scores = agent.detector(agent.game.space, jnp.asarray(rho[start : start + 1024])[:, None], agent.memory.delta)
@@ -89,7 +91,7 @@ def on_attempts(agent: Agent, attempts: Sequence[Attempt]) -> dict[str, Any]:
     if not attempts:
         return {"attempts": 0, "ece": None, "bins": [], "transitions": []}
     rho = np.array([attempt.rho for attempt in attempts], np.float32)
-    transition = np.asarray(agent.memory.index(agent.game.space, np.array([attempt.delta for attempt in attempts])))
+    transition = np.asarray(agent.memory.index(agent.game.space, jnp.array([attempt.delta for attempt in attempts])))
     success = np.array([attempt.success for attempt in attempts])
     predicted = head_probabilities(agent, rho)[0][np.arange(len(rho)), transition]
     bins = reliability(predicted, success)
@@ -112,7 +114,7 @@ def on_attempts(agent: Agent, attempts: Sequence[Attempt]) -> dict[str, Any]:
 def random_walks(
     agent: Agent, starts: Float[np.ndarray, "n K"]
 ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "m C"]]:
-    """Distinct ρ met on random walks along feasible transitions of 𝓑, and the true feasibility of all of them there."""
+    """Distinct ρ on random walks along feasible transitions of 𝓑, and the true feasibility of all transitions there."""
     game, memory = agent.game, agent.memory
     ask = jax.jit(jax.vmap(jax.vmap(game.feasible, (None, 0)), (0, None)))
     follow = jax.jit(lambda rho, entry: game.space.compose(rho, memory.delta[entry]))
@@ -121,7 +123,7 @@ def random_walks(
         feasible = np.asarray(ask(rho, memory.delta)) * np.asarray(memory.used)
         met.append(rho)
         truth.append(feasible)
-        # A real change by its mean may leave the set that a lucky draw would not: what is not sure is not walked.
+        # The mean of a real change may leave the set, so uncertain transitions are not followed.
         weight = (feasible >= 0.5) + 1e-9 * (feasible > 0)
         stuck = weight.sum(axis=1) == 0
         weight[stuck] = 1.0
@@ -134,7 +136,7 @@ def random_walks(
 def against_rules(
     chance: Float[np.ndarray, "n ..."], feasible: Bool[np.ndarray, "n ..."], infeasible: Bool[np.ndarray, "n ..."]
 ) -> dict[str, Any]:
-    """(b): how one head tells feasible edges from infeasible ones."""
+    """(b): how well one head separates feasible edges from infeasible ones."""
     yes, no = chance[feasible], chance[infeasible]
     hits, false_alarms = int((yes > 0.5).sum()), int((no > 0.5).sum())
     return {
@@ -150,12 +152,12 @@ def against_rules(
 
 
 def mean(values: np.ndarray) -> float | None:
-    """The mean, or None of nothing."""
+    """The mean, or None if there are no values."""
     return float(values.mean()) if len(values) else None
 
 
 def area(yes: Float[np.ndarray, "a"], no: Float[np.ndarray, "b"]) -> float | None:
-    """The chance that a feasible edge is ranked above an infeasible one: separation, whatever the threshold."""
+    """The probability that a feasible edge ranks above an infeasible one."""
     if not (len(yes) and len(no)):
         return None
     ordered = np.sort(no)
@@ -167,9 +169,11 @@ def on_rules(agent: Agent, starts: Float[np.ndarray, "n K"]) -> dict[str, Any]:
     """(b): both heads against the true rules, over all transitions and for each."""
     rho, truth = random_walks(agent, starts)
     size = int(agent.memory.size)
-    inside = np.asarray(agent.game.space.contains(agent.game.space.compose(rho[:, None], agent.memory.delta)))[:, :size]
+    inside = np.asarray(
+        agent.game.space.contains(agent.game.space.compose(jnp.asarray(rho)[:, None], agent.memory.delta))
+    )[:, :size]
     truth = truth[:, :size]
-    # Ends outside the space are masked by rule and never asked about.
+    # Ends outside the space are masked, and the detector is never asked about them.
     feasible, infeasible = (truth >= POSSIBLE) & inside, (truth == 0) & inside
     result: dict[str, Any] = {"places": len(rho), "heads": {}}
     for head, chance in zip(("calibrated", "balanced"), head_probabilities(agent, rho), strict=True):
@@ -183,7 +187,7 @@ def on_rules(agent: Agent, starts: Float[np.ndarray, "n K"]) -> dict[str, Any]:
 
 
 def visits(agent: Agent) -> dict[str, Any]:
-    """(c): what the memory counted."""
+    """(c): the counts of the memory."""
     memory, space = agent.memory, agent.game.space
     tallies = zip(memory.seen.tolist(), memory.tried.tolist(), memory.succeeded.tolist(), strict=True)
     size = int(memory.size)
@@ -207,18 +211,20 @@ def visits(agent: Agent) -> dict[str, Any]:
 
 
 def name_of(agent: Agent, entry: int) -> str:
-    """A transition of 𝓑 as people write it."""
+    """A transition of 𝓑 as text."""
     return agent.game.space.format_delta(agent.memory.delta[entry])
 
 
-def examine(run: str, tasks: int) -> dict[str, Any]:
-    """All three questions about one agent."""
+def examine_detector(run: str, tasks: int) -> dict[str, Any]:
+    """The answers to all three questions for one agent."""
     agent = load(run)
-    progress(f"{run}: carrying out {tasks} tasks ...")
+    if not isinstance(agent, Agent):
+        raise InputError(f"{run} is not a run of the structured method")
+    progress(f"{run}: executing {tasks} tasks ...")
     result = evaluate(agent, tasks, SEED)
     states, _ = task_set(agent.game, tasks, SEED)
     starts = np.asarray(jax.vmap(agent.game.attributes)(states))
-    progress(f"{run}: asking the rules ...")
+    progress(f"{run}: comparing with the rules ...")
     return {
         "run": run,
         "game": agent.game.name,
@@ -231,84 +237,93 @@ def examine(run: str, tasks: int) -> dict[str, Any]:
 
 
 def describe_result(result: dict[str, Any]) -> str:
-    """The answers for people."""
-    attempts, rules, seen = result["attempts"], result["rules"], result["visits"]
-    lines = [f"\n{result['run']} ({result['game']}): {result['task_success']:.1%} of {result['tasks']} tasks succeed"]
-    if attempts["attempts"]:
-        lines.append(
-            f"\n(a) calibrated head on {attempts['attempts']} held-out attempts, {attempts['success']:.1%} successful: "
-            f"expected calibration error {attempts['ece']:.3f}, Brier score {attempts['brier']:.3f}\n"
-        )
-        bins = [
-            (f"{part['low']:.1f} to {part['high']:.1f}", str(part["count"]), *map(number, means(part)))
-            for part in attempts["bins"]
-        ]
-        lines.append(table(("predicted", "attempts", "mean", "happened"), bins))
-        each = [(row["transition"], str(row["attempts"]), *map(number, means(row))) for row in attempts["transitions"]]
-        lines.append("\n" + table(("transition", "attempts", "predicted", "happened"), each))
+    """The answers as text."""
+    title = f"\n{result['run']} ({result['game']}): {result['task_success']:.1%} of {result['tasks']} tasks succeed"
+    parts = describe_attempts(result["attempts"]), describe_rules(result["rules"]), describe_visits(result["visits"])
+    return "\n".join([title, *parts])
+
+
+def describe_attempts(attempts: dict[str, Any]) -> str:
+    """Answer (a) as text."""
+    if not attempts["attempts"]:
+        return "\n(a) there were no attempts"
+    title = (f"\n(a) calibrated head on {attempts['attempts']} held-out attempts, {attempts['success']:.1%} succeeded: "
+             f"expected calibration error {attempts['ece']:.3f}, Brier score {attempts['brier']:.3f}\n")  # fmt: skip
+    bins = [(f"{row['low']:.1f} to {row['high']:.1f}", row["count"], row) for row in attempts["bins"]]
+    each = [(row["transition"], row["attempts"], row) for row in attempts["transitions"]]
+    head = "attempts", "predicted", "happened"
+    tables = (
+        text_table((name, *head), [(label, str(count), *map(number, means(row))) for label, count, row in rows])
+        for name, rows in (("predicted", bins), ("transition", each))
+    )
+    return "\n".join([title, "\n\n".join(tables)])
+
+
+def describe_rules(rules: dict[str, Any]) -> str:
+    """Answer (b) as text."""
+    lines = []
+    columns = "feasible", "says", "infeasible", "says", "area", f"dead (< {DEAD})", "precision", "recall"
     for head, judged in rules["heads"].items():
         lines.append(f"\n(b) {head} head against the rules at {rules['places']} places\n")
         rows = [("all", *rule_cells(judged)), *((row["transition"], *rule_cells(row)) for row in judged["transitions"])]
-        columns = "feasible", "says", "infeasible", "says", "area", f"dead (< {DEAD})", "precision", "recall"
-        lines.append(table(("transition", *columns), rows))
-    lines.append(f"\n(c) visits; 𝓑 overflowed {seen['overflow']} times\n")
+        lines.append(text_table(("transition", *columns), rows))
+    return "\n".join(lines)
+
+
+def describe_visits(seen: dict[str, Any]) -> str:
+    """Answer (c) as text."""
     tallies = [
         (row["transition"], *(f"{row[what]:,}" for what in ("seen", "tried", "succeeded")), number(share(row)))
         for row in seen["transitions"]
     ]
-    lines.append(table(("transition", "seen", "tried", "succeeded", "share"), tallies))
-    widest = max(max(np.flatnonzero(row[who]), default=0) for row in seen["values"].values() for who in row) + 1
+    widest = 1 + max(
+        max(np.flatnonzero(row[who]).tolist(), default=0) for row in seen["values"].values() for who in row
+    )
     marginal = [
         (f"{name}, {who}", *percentages(row[who][:widest], widest))
         for name, row in seen["values"].items()
         for who in row
     ]
-    lines.append("\nper cent of visits by value (or bin) of each attribute\n")
-    lines.append(table(("attribute", *map(str, range(widest))), marginal))
-    cells = seen["joint_cells"]
-    lines.append(f"\njoint cells visited: {cells['explored']} exploring, {cells['executed']} executing")
-    return "\n".join(lines)
+    return "\n".join([
+        f"\n(c) visits; 𝓑 overflowed {seen['overflow']} times\n",
+        text_table(("transition", "seen", "tried", "succeeded", "share"), tallies),
+        "\nper cent of visits by value (or bin) of each attribute\n",
+        text_table(("attribute", *map(str, range(widest))), marginal),
+        "\njoint cells visited: {explored} exploring, {executed} executing".format(**seen["joint_cells"]),
+    ])  # fmt: skip
 
 
 def means(row: dict[str, Any]) -> tuple[float, float]:
-    """What was predicted, and what happened."""
+    """Predicted and actual success."""
     return row["predicted"], row["happened"]
 
 
 def share(row: dict[str, Any]) -> float | None:
-    """Successes among the attempts at a transition, None of nothing."""
+    """Share of successful attempts at a transition, None if there were none."""
     return row["succeeded"] / row["tried"] if row["tried"] else None
 
 
 def rule_cells(row: dict[str, Any]) -> tuple[str, ...]:
-    """One judgement as cells of a table."""
+    """One comparison with the rules as cells of a table."""
     shown = [str(row["feasible"]), number(row["mean_feasible"]), str(row["infeasible"]), number(row["mean_infeasible"])]
     return (*shown, *(number(row[what]) for what in ("area", "dead", "precision", "recall")))
 
 
 def number(value: float | None) -> str:
-    """Three decimals, or nothing."""
+    """Three decimals, or an empty text."""
     return "" if value is None else f"{value:.3f}"
 
 
 def percentages(counts: Sequence[int], width: int) -> list[str]:
-    """Shares of a total, one cell each; blank beyond the last bin."""
+    """Percentages of the total, one cell each; blank beyond the last bin."""
     total = max(sum(counts), 1)
     return [f"{100 * count / total:.1f}" for count in counts] + [""] * (width - len(counts))
 
 
 def draw(results: Sequence[dict[str, Any]], path: Path) -> None:
-    """The reliability diagrams, one beside the other: outcome by prediction, and how many attempts each bin has."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    size = (4 * len(results), 4.6)
-    figure, panels = pyplot.subplots(
-        2, len(results), figsize=size, squeeze=False, sharex=True, height_ratios=(4, 1), layout="constrained"
-    )
-    for (upper, lower), result in zip(panels.T, results, strict=True):
+    """Draws the reliability diagrams side by side: success by prediction, and the attempts in each bin."""
+    figure, axes = panels(len(results), 2, height=2.3, sharex=True, height_ratios=(4, 1))
+    for (upper, lower), result in zip(axes.T, results, strict=True):
         attempts = result["attempts"]
         bins = attempts["bins"]
         if not bins:
@@ -325,22 +340,20 @@ def draw(results: Sequence[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    """Examines every run and prints what came out."""
-    parser = argparse.ArgumentParser(description="Calibration of the edge detector, on attempts and by the rules.")
+    """Examines every run, prints and writes."""
+    parser = make_parser(__doc__)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run directory, or a game for its shipped agent")
-    parser.add_argument("--tasks", type=int, default=500, help="held-out tasks per run (default: 500)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result here")
+    parser.add_argument("--tasks", type=int, default=500, help="held-out tasks per run")
     parser.add_argument("--png", type=Path, metavar="FILE", help="draw the reliability diagrams here")
     options = parser.parse_args()
     results = []
     for run in options.runs:
         try:
-            results.append(examine(run, options.tasks))
+            results.append(examine_detector(run, options.tasks))
         except InputError as error:
             parser.error(str(error))
         print(describe_result(results[-1]), flush=True)
-    if options.json:
-        save(options.json, {"setting": setting(), "seed": SEED, "runs": results})
+    write_result(options.json, {"setting": setting(), "seed": SEED, "runs": results})
     if options.png:
         draw(results, options.png)
 

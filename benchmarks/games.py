@@ -1,28 +1,27 @@
-"""How fast the games are, next to other people's grid worlds: `python benchmarks/games.py [--json FILE]`.
+"""Speed of the games beside other grid worlds: python benchmarks/games.py --json results/benchmark-games.json.
 
-Everyone plays random actions drawn alike, builds every observation, and has it consumed: sums of observation and reward
-(for us: of attributes) go into an accumulator that is returned, so that the compiler cannot leave them out. Everyone
-resets finished games: the peers by their own wrappers, ours as the trainer does it, from one fresh map per lane and
-rollout. Repetitions are interleaved (A, B, C, A, B, C, ...), so that a noisy moment hits all alike; rates are medians,
-and a ratio is the median of the ratios within a repetition.
+All worlds play random actions from the same distribution and build every observation. Sums of observations and rewards
+(in our games, attributes) are accumulated and returned, so that the compiler cannot remove them. All reset finished
+games: the peers by their own wrappers, ours as in training, from one new map per lane and rollout. Repetitions are
+interleaved (A, B, C, A, B, C, ...), so that noise hits all equally; rates are medians, and a ratio is the median of the
+ratios within a repetition.
 
-The worlds differ in their rules, of course; all are grids of 7 to 10 cells with 5 to 11 actions.
+The worlds have different rules; all are grids of 7 to 10 cells with 5 to 11 actions.
 """
 
-import argparse
 import importlib
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from common import describe, make_parser, peer, progress, quantity, setting, text_table
 from jaxtyping import Array, Float, Int, PRNGKeyArray
-from report import describe, peer, progress, quantity, save, setting, table
 
+from saplan.experiments.result_file import write_result
 from saplan.games import GAMES, Game, make_game
 
 ROLLOUT = 64
@@ -33,15 +32,15 @@ LANES = (1024, 4096)
 VECTOR = 16
 """Environments in a Gymnasium vector."""
 HOST_STEPS = 64
-"""Gymnasium calls between two looks at the clock."""
+"""Gymnasium calls between two readings of the clock."""
 
 Play = Callable[[], int]
-"""Plays on for a moment, waits for the end, and returns how many steps that were."""
+"""Continues playing for a moment and returns the number of steps."""
 
 
 @dataclass
 class Entry:
-    """One contestant and the rates measured so far."""
+    """One world and the rates measured so far."""
 
     world: str
     lanes: int
@@ -60,9 +59,9 @@ class Entry:
 
 
 def jitted(rollout: Callable[[PRNGKeyArray, Any], tuple[Any, Array]], start: Any, lanes: int) -> Play:
-    """Compiles a rollout and plays it over and over, each time from where the last one ended."""
+    """A compiled rollout that continues where the last one ended."""
     compiled = jax.jit(rollout, donate_argnums=1)
-    held = {"carry": start, "key": jax.random.key(1)}
+    held: dict[str, Any] = {"carry": start, "key": jax.random.key(1)}
 
     def play() -> int:
         held["key"], key = jax.random.split(held["key"])
@@ -74,17 +73,17 @@ def jitted(rollout: Callable[[PRNGKeyArray, Any], tuple[Any, Array]], start: Any
 
 
 def random_actions(key: PRNGKeyArray, lanes: int, count: int) -> Int[Array, "steps lanes"]:
-    """The same draw for all contestants that live in JAX."""
+    """Random actions, drawn in the same way for all worlds in JAX."""
     return jax.random.randint(key, (ROLLOUT, lanes), 0, count)
 
 
 def consumed(*arrays: Array) -> Float[Array, "lanes"]:
-    """One number per lane in which every element has a part."""
-    return sum(jnp.sum(a.reshape(a.shape[0], -1).astype(jnp.float32), axis=1) for a in arrays)
+    """One number per lane that depends on every element."""
+    return sum((jnp.sum(a.reshape(len(a), -1).astype(jnp.float32), axis=1) for a in arrays), jnp.zeros(len(arrays[0])))
 
 
 def play_ours(game: Game[Any], lanes: int) -> Play:
-    """Our game: fresh maps are drawn once per rollout for every lane, and a lane whose game ends takes its own."""
+    """Our game: every lane gets one new map per rollout, and takes it when its game ends."""
     reset, step, observe = jax.vmap(game.reset), jax.vmap(game.step), jax.vmap(game.observe)
     attributes, over = jax.vmap(game.attributes), jax.vmap(game.over)
 
@@ -105,7 +104,7 @@ def play_ours(game: Game[Any], lanes: int) -> Play:
         (state, clock, total), _ = jax.lax.scan(advance, (*carry, jnp.zeros(lanes)), inputs)
         return (state, clock), total
 
-    # The clocks start spread out, so that every rollout sees its share of ends.
+    # The clocks start spread out, so that every rollout has its share of ends.
     start = jax.jit(reset)(jax.random.split(jax.random.key(0), lanes)), jnp.arange(lanes) % HORIZON
     return jitted(rollout, start, lanes)
 
@@ -116,7 +115,7 @@ def spread(mask: Array, like: Array) -> Array:
 
 
 def play_timesteps(reset: Callable[[Array], Any], step: Callable[[Any, Array], Any], actions: int, lanes: int) -> Play:
-    """A peer whose state, observation and reward are one record, and which resets itself."""
+    """A peer that resets automatically and whose state, observation and reward are one record."""
 
     def rollout(key: PRNGKeyArray, timestep: Any) -> tuple[Any, Array]:
         def advance(carry: Any, action: Array) -> tuple[Any, None]:
@@ -169,7 +168,7 @@ def play_minigrid(gymnasium: Any, wrappers: Any) -> Play:
 
 
 def play_minigrid_vector(gymnasium: Any, wrappers: Any) -> Play:
-    """Several Farama MiniGrid environments, stepped in turn by Gymnasium, which also resets them."""
+    """Several Farama MiniGrid environments, stepped one after the other and reset by Gymnasium."""
 
     def make() -> Any:
         return wrappers.ImgObsWrapper(gymnasium.make("MiniGrid-DoorKey-8x8-v0", disable_env_checker=True))
@@ -187,8 +186,8 @@ def play_minigrid_vector(gymnasium: Any, wrappers: Any) -> Play:
     return play
 
 
-def contestants() -> list[Entry]:
-    """Everyone who is installed."""
+def installed_worlds() -> list[Entry]:
+    """Our games and the installed peers."""
     xminigrid, navix, minigrid = peer("xminigrid"), peer("navix"), peer("minigrid")
     in_jax = [("xminigrid DoorKey-8x8", play_xminigrid, xminigrid), ("navix DoorKey-8x8", play_navix, navix)]
     entries = []
@@ -206,11 +205,11 @@ def contestants() -> list[Entry]:
 
 
 def measure(entries: list[Entry], repetitions: int, seconds: float) -> None:
-    """Lets everyone play in turn, again and again."""
+    """Lets all worlds play in turn, several times."""
     for entry in entries:
         begin = time.perf_counter()
         entry.play()
-        entry.play()  # what a rollout returns may be typed more weakly than what it started from: once more is compiled
+        entry.play()  # the result of a rollout may have weaker types than its start, which compiles it a second time
         progress(f"ready: {entry.label} ({time.perf_counter() - begin:.1f} s to compile and warm up)")
     for repetition in range(repetitions):
         for entry in entries:
@@ -228,7 +227,7 @@ def timed(play: Play, seconds: float) -> float:
 
 
 def ratio(entry: Entry, entries: list[Entry]) -> float | None:
-    """How many times faster than the faster of the peers in JAX with as many lanes."""
+    """How many times faster than the fastest peer in JAX with the same number of lanes."""
     rivals = [other for other in entries if other.kind == "jax" and other.lanes == entry.lanes]
     if entry.kind != "ours" or not rivals:
         return None
@@ -237,18 +236,15 @@ def ratio(entry: Entry, entries: list[Entry]) -> float | None:
 
 
 def main() -> None:
-    """Measures everyone and prints the table."""
-    parser = argparse.ArgumentParser(
-        description="Steps per second of the games and of other grid worlds, side by side."
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result here")
-    parser.add_argument("--repetitions", type=int, default=7, help="turns per contestant (default: 7)")
-    parser.add_argument("--seconds", type=float, default=0.4, help="length of a turn (default: 0.4)")
+    """Measures all worlds and prints the table."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--repetitions", type=int, default=7, help="turns per world")
+    parser.add_argument("--seconds", type=float, default=0.4, help="length of a turn")
     options = parser.parse_args()
 
     facts = setting()
     print(describe(facts), flush=True)
-    entries = contestants()
+    entries = installed_worlds()
     measure(entries, options.repetitions, options.seconds)
 
     rows, records = [], []
@@ -262,9 +258,8 @@ def main() -> None:
             | {"rates": entry.rates, "ratio": times}
         )
     print(f"\nSteps per second, medians of {options.repetitions} interleaved turns; ratio to the faster peer in JAX\n")
-    print(table(("world", "lanes", "steps/s", "lowest .. highest", "ratio"), rows))
-    if options.json:
-        save(options.json, {"setting": facts, "entries": records})
+    print(text_table(("world", "lanes", "steps/s", "lowest .. highest", "ratio"), rows))
+    write_result(options.json, {"setting": facts, "entries": records})
 
 
 if __name__ == "__main__":

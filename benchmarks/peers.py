@@ -1,29 +1,25 @@
-"""Opponents for the training benchmark, written to be fast: `python benchmarks/peers.py [--json FILE]`.
+"""Opponents for the training benchmarks, written to be fast.
 
 - PPO in the style of PureJaxRL on XLand-MiniGrid: environment, rollout and learning in one compiled program.
 - PPO of Stable-Baselines3 on Farama MiniGrid: environments in Python, learning in PyTorch.
-- The machine itself: how many floating-point operations per second a large matrix product gets.
+- The machine itself: floating-point operations per second of a large matrix product.
 """
 
-import argparse
 import importlib
 import math
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
-from report import cores, describe, peer, progress, quantity, save, setting, table
 
 WORLD = "MiniGrid-DoorKey-8x8"
 Params = dict[str, list[tuple[Array, Array]]]
-"""Layers (weights, bias) of the trunks `actor` and `critic` and of their heads; a shared trunk is the actor's."""
+"""Layers (weights, bias) of the trunks `actor` and `critic` and of their heads."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +33,6 @@ class PpoRules:
     minibatches: int = 4
     units: int = 128
     """Width of both hidden layers."""
-    shared: bool = False
-    """One trunk for actor and critic instead of two."""
     rate: float = 1e-3
     discount: float = 0.99
     trace: float = 0.95
@@ -47,13 +41,13 @@ class PpoRules:
     value: float = 0.5
     """Weight of the critic's loss."""
     norm: float = 0.5
-    """Largest norm of a gradient."""
+    """Largest gradient norm."""
     scale: float = 12.0
-    """What observations are divided by; codes of tiles and colours lie in 0..12."""
+    """Divisor of observations; codes of tiles and colours lie in 0..12."""
 
 
 class Batch(NamedTuple):
-    """What the learner sees of a rollout: arrays over (steps, lanes) or over a minibatch."""
+    """A rollout for the learner: arrays over (steps, lanes) or over a minibatch."""
 
     observation: Array
     action: Array
@@ -63,7 +57,7 @@ class Batch(NamedTuple):
 
 
 class Training(NamedTuple):
-    """Everything that goes from one update to the next."""
+    """State between two updates."""
 
     params: Params
     moments: Any
@@ -72,28 +66,11 @@ class Training(NamedTuple):
 
 
 class Update(NamedTuple):
-    """What an update reports."""
+    """Report of an update."""
 
     reward: Array
     """Mean reward of a finished game."""
     loss: Array
-
-
-def ppo_xminigrid(
-    seconds: float = 10.0, updates: int | None = None, rules: PpoRules | None = None, world: str = WORLD
-) -> float:
-    """Steps per second of training on XLand-MiniGrid, compilation not counted; the median over the updates."""
-    rules = rules or PpoRules()
-    start, update = xminigrid_trainer(rules, world)
-    training = update(update(start)[0])[0]
-    jax.block_until_ready(training)
-    durations: list[float] = []
-    while sum(durations) < seconds if updates is None else len(durations) < updates:
-        begin = time.perf_counter()
-        training, report = update(training)
-        jax.block_until_ready((training, report))
-        durations.append(time.perf_counter() - begin)
-    return rules.lanes * rules.steps / statistics.median(durations)
 
 
 def xminigrid_trainer(
@@ -122,7 +99,7 @@ def xminigrid_trainer(
 
 
 def init_params(rules: PpoRules, key: PRNGKeyArray, inputs: int, actions: int) -> Params:
-    """Orthogonal layers: hidden ones with gain √2, the actor's head small so that it starts almost uniform."""
+    """Orthogonal layers: hidden ones with gain √2, a small actor's head so that it starts almost uniform."""
     keys = iter(jax.random.split(key, 6))
 
     def layer(size: int, width: int, gain: float) -> tuple[Array, Array]:
@@ -131,8 +108,8 @@ def init_params(rules: PpoRules, key: PRNGKeyArray, inputs: int, actions: int) -
     def trunk() -> list[tuple[Array, Array]]:
         return [layer(inputs, rules.units, math.sqrt(2)), layer(rules.units, rules.units, math.sqrt(2))]
 
-    params = {"actor": trunk(), "heads": [layer(rules.units, actions, 0.01), layer(rules.units, 1, 1.0)]}
-    return params if rules.shared else params | {"critic": trunk()}
+    actor, heads = trunk(), [layer(rules.units, actions, 0.01), layer(rules.units, 1, 1.0)]
+    return {"actor": actor, "heads": heads, "critic": trunk()}
 
 
 def act_and_judge(
@@ -141,7 +118,7 @@ def act_and_judge(
     """Log-probabilities of the actions, and the value, for a batch of raw observations."""
     flat = observation.reshape(observation.shape[0], -1).astype(jnp.float32) / rules.scale
     hidden = run_trunk(params["actor"], flat)
-    judged = run_trunk(params["critic"], flat) if "critic" in params else hidden
+    judged = run_trunk(params["critic"], flat)
     (act_weights, act_bias), (judge_weights, judge_bias) = params["heads"]
     return jax.nn.log_softmax(hidden @ act_weights + act_bias), (judged @ judge_weights + judge_bias)[:, 0]
 
@@ -200,7 +177,7 @@ def learn(
     batch: Batch,
     key: PRNGKeyArray,
 ) -> tuple[Params, Any, Array]:
-    """All epochs over one rollout, shuffled anew in each."""
+    """All epochs over one rollout, shuffled in each."""
     size = rules.steps * rules.lanes
     flat = jax.tree.map(lambda x: x.reshape(size, *x.shape[2:]), batch)
 
@@ -236,18 +213,12 @@ def ppo_loss(params: Params, rules: PpoRules, batch: Batch) -> Array:
     return jnp.mean(0.5 * rules.value * error - gain - rules.entropy * entropy)
 
 
-def ppo_sb3(default: bool = True, steps: int = 2048) -> float:
-    """Steps per second of training with Stable-Baselines3 on Farama MiniGrid.
-
-    `default` keeps its settings (one environment, 10 epochs of minibatches of 64); otherwise it learns as our opponent
-    in JAX does, 4 epochs of 4 minibatches, on 16 environments in one process.
-    PyTorch gets one thread per core, then a single one: the better counts.
-    """
-    return max(train_sb3(default, steps, threads) for threads in {cores(), 1})
-
-
 def train_sb3(default: bool, steps: int, threads: int) -> float:
-    """Steps per second with this many threads for PyTorch."""
+    """Steps per second of PPO of Stable-Baselines3, with this many threads for PyTorch.
+
+    `default` keeps its settings (one environment, 10 epochs of minibatches of 64); otherwise it learns like the PPO in
+    JAX, 4 epochs of 4 minibatches, on 16 environments in one process.
+    """
     gymnasium, wrappers = importlib.import_module("gymnasium"), importlib.import_module("minigrid.wrappers")
     sb3, torch = importlib.import_module("stable_baselines3"), importlib.import_module("torch")
     vectors = importlib.import_module("stable_baselines3.common.vec_env")
@@ -258,18 +229,18 @@ def train_sb3(default: bool, steps: int, threads: int) -> float:
         return gymnasium.wrappers.FlattenObservation(wrappers.ImgObsWrapper(env))
 
     envs = 1 if default else 16
-    settings = {} if default else {"n_steps": 2048 // envs, "batch_size": 2048 // 4, "n_epochs": 4}
+    settings: dict[str, Any] = {} if default else {"n_steps": 2048 // envs, "batch_size": 2048 // 4, "n_epochs": 4}
     world = vectors.DummyVecEnv([make] * envs)
     agent = sb3.PPO("MlpPolicy", world, policy_kwargs={"net_arch": [128, 128]}, device="cpu", seed=0, **settings)
     begin = time.perf_counter()
     agent.learn(steps)
     rate = agent.num_timesteps / (time.perf_counter() - begin)
     world.close()
-    return rate
+    return float(rate)
 
 
 def matmul_limit(size: int = 2048, seconds: float = 2.0) -> float:
-    """Floating-point operations per second of a float32 matrix product in JAX; the best turn, for it is a limit."""
+    """Floating-point operations per second of a float32 matrix product in JAX, in the best turn."""
     multiply = jax.jit(jnp.matmul)
     left, right = jax.random.normal(jax.random.key(0), (2, size, size))
     multiply(left, right).block_until_ready()
@@ -282,50 +253,13 @@ def matmul_limit(size: int = 2048, seconds: float = 2.0) -> float:
 
 def ppo_flops(rules: PpoRules, inputs: int = 98, actions: int = 6) -> float:
     """Floating-point operations per step in the matrix products: one forward pass to act, three per epoch to learn."""
-    trunks = 1 if rules.shared else 2
-    forward = 2 * (trunks * (inputs * rules.units + rules.units**2) + rules.units * (actions + 1))
+    forward = 2 * (2 * (inputs * rules.units + rules.units**2) + rules.units * (actions + 1))
     # The gradient with respect to the observation is not needed.
-    backward = 2 * forward - 2 * trunks * inputs * rules.units
+    backward = 2 * forward - 4 * inputs * rules.units
     return forward + rules.epochs * (forward + backward)
 
 
 JAX_VARIANTS = {
     "PPO in JAX on xminigrid, 4 epochs × 4 minibatches": PpoRules(),
     "PPO in JAX on xminigrid, 1 × 1": PpoRules(epochs=1, minibatches=1),
-    "PPO in JAX on xminigrid, 1 × 1, shared trunk": PpoRules(epochs=1, minibatches=1, shared=True),
 }
-
-
-def main() -> None:
-    """Measures all opponents and prints the table."""
-    parser = argparse.ArgumentParser(description="Training speed of other people's PPO, and the limit of the machine.")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result here")
-    parser.add_argument("--seconds", type=float, default=10.0, help="how long each PPO in JAX is timed (default: 10)")
-    options = parser.parse_args()
-
-    facts = setting()
-    print(describe(facts), flush=True)
-    progress("matrix product ...")
-    limit = matmul_limit()
-    rates: dict[str, float] = {}
-    shares: dict[str, float] = {}
-    if peer("xminigrid"):
-        for name, rules in JAX_VARIANTS.items():
-            progress(f"{name} ...")
-            rates[name] = ppo_xminigrid(options.seconds, rules=rules)
-        limit = max(limit, matmul_limit())
-        shares = {name: rates[name] * ppo_flops(rules) / limit for name, rules in JAX_VARIANTS.items()}
-    if peer("minigrid") and peer("stable_baselines3"):
-        for name, default in (("default settings", True), ("4 epochs × 4 minibatches, 16 environments", False)):
-            progress(f"Stable-Baselines3, {name} ...")
-            rates[f"PPO of Stable-Baselines3 on MiniGrid, {name}"] = ppo_sb3(default)
-
-    rows = [(n, quantity(r), f"{100 * shares[n]:.0f} %" if n in shares else "") for n, r in rates.items()]
-    print(f"\nTraining, 2 × 128 units, DoorKey-8x8; matrix products here: {quantity(limit)}FLOP/s in float32\n")
-    print(table(("what", "steps/s", "of the limit"), rows))
-    if options.json:
-        save(options.json, {"setting": facts, "limit": limit, "rates": rates, "shares": shares})
-
-
-if __name__ == "__main__":
-    main()

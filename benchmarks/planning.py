@@ -1,22 +1,20 @@
-"""How long it takes to plan, edges scored by a real network: `python benchmarks/planning.py [--json FILE]`.
+"""Time to plan by graph size: python benchmarks/planning.py --json results/benchmark-planning.json.
 
-The world is ℕ^4 cut to a cube: eight transitions, ±1 in each coordinate, so that a side of 15 gives 50,625 nodes and
-378,000 edges. Every edge is priced by an edge detector of the usual size, through the same function that an agent plans
-with; its weights are random and stretched, so that the prices differ. Nothing is cut by the floor, every value inside
-the cube counts as visited and none beyond it, and the goal is the corner farthest from the start: the search has to
-look at the whole graph. One more row has its goal in the middle, where the search must find out when to stop.
+The world is a cube in ℕ^4 with eight transitions, ±1 in each coordinate: a side of 15 gives 50,625 nodes and 378,000
+edges. An edge detector of the usual size prices every edge, through the function that an agent plans with; its weights
+are random and stretched, so that the prices differ. The floor cuts no edge, all values inside the cube count as visited
+and none beyond it, and the goal is the corner farthest from the start, so that the search must expand the whole graph.
+One more row has its goal in the middle, where the search has to stop early.
 
-Timed is everything from the request to the finished path: growing the graph, scoring, shortest paths, the walk along
-them. Compilation is not: it happens once per program and size of batch, and is said apart. The floor is SciPy's
-Dijkstra alone, once, on the finished matrix of the same graph.
+The time covers everything from the request to the path: growing the graph, scoring, shortest paths, and reading the
+path. Compilation, once per program and size of batch, is reported separately. The floor is a single run of SciPy's
+Dijkstra on the finished matrix of the same graph.
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -24,10 +22,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-from report import describe, progress, quantity, save, setting, table
+from common import describe, make_parser, progress, quantity, setting, text_table
 from scipy.sparse.csgraph import dijkstra
 
 from saplan.algebra import Natural, Product
+from saplan.experiments.result_file import write_result
 from saplan.methods.executor import PlannerSettings
 from saplan.methods.structured.agent import Agent
 from saplan.methods.structured.edge_detector import EdgeDetector
@@ -37,19 +36,19 @@ from saplan.rl.settings import Settings
 
 DIMENSIONS = 4
 SIDES = {"1 k": 6, "5 k": 8, "50 k": 15, "200 k": 21}
-"""Values per coordinate, by the nodes that gives."""
+"""Values per coordinate, by the resulting number of nodes."""
 GOAL = "50 k"
 GOAL_SECONDS = 0.2
-"""What planning in a graph of 50,000 nodes and 400,000 edges may take on two cores."""
+"""Target for a graph of 50,000 nodes and 400,000 edges on two cores."""
 WHOLE = PlannerSettings(floor=0.0, max_nodes=1_000_000)
-"""Bounds that never bind: the whole graph is searched."""
+"""No bound is active: the whole graph is searched."""
 SPREAD = 10.0
-"""By how much the last layer of the random detector is stretched: its prices then run from about 0.2 to 2 nats."""
+"""Factor of the random detector's last layer: its prices then range from about 0.2 to 2 nats."""
 
 
 @dataclass(frozen=True)
 class Cube:
-    """A world without states: all that planning asks of a game is its space."""
+    """A world without states: planning needs only the space of a game."""
 
     side: int
     middle: bool = False
@@ -57,7 +56,7 @@ class Cube:
 
     @property
     def space(self) -> Product:
-        """ℕ^4; the last bin of every coordinate holds what lies beyond the cube."""
+        """ℕ^4; the last bin of every coordinate stands for values beyond the cube."""
         return Product(tuple("abcd"), (Natural(bins=self.side + 1),) * DIMENSIONS)
 
     @property
@@ -91,15 +90,15 @@ class Measured:
 
     def median(self, what: str) -> float:
         """The median of one of the lists of seconds."""
-        return statistics.median(getattr(self, what))
+        return float(statistics.median(getattr(self, what)))
 
 
 def make_agent(world: Cube, key: jax.Array) -> Agent:
-    """A detector and a memory that knows the eight transitions and all values of the cube."""
+    """An agent whose memory holds the eight transitions and all values of the cube."""
     detector = EdgeDetector.init(key, world.space, Settings().edge_hidden)
     detector = eqx.tree_at(lambda d: d.network.head.outputs.weight, detector, replace_fn=lambda w: SPREAD * w)
     settings = Settings(capacity=2 * DIMENSIONS)
-    # Planning asks neither the policy nor the rules of the game.
+    # Planning needs neither the policy nor the rules of the game.
     return Agent(None, detector, *condense(full_memory(world)), world, settings)  # type: ignore[arg-type]
 
 
@@ -110,14 +109,15 @@ def full_memory(world: Cube) -> Memory:
     visited = jnp.ones((DIMENSIONS, world.side + 1), jnp.int32).at[:, world.side].set(0)
     memory = empty_memory(world.space, len(delta), 8)
     size = jnp.array(len(delta), jnp.int32)
-    return eqx.tree_at(lambda m: (m.key, m.delta, m.size, m.explored), memory, (delta, delta, size, visited))
+    full: Memory = eqx.tree_at(lambda m: (m.key, m.delta, m.size, m.explored), memory, (delta, delta, size, visited))
+    return full
 
 
 class Stopwatch:
-    """An edge function that counts its own time and calls."""
+    """An edge function that records its time and calls."""
 
     def __init__(self, edges: Callable[[np.ndarray], Any]) -> None:
-        """Nothing asked yet."""
+        """Starts at zero."""
         self.edges, self.seconds, self.calls = edges, 0.0, 0
 
     def __call__(self, nodes: np.ndarray) -> Any:
@@ -130,7 +130,7 @@ class Stopwatch:
 
 
 def plan_once(entry: Measured) -> tuple[float, Stopwatch, Route]:
-    """One whole plan, as `Agent.plan` makes it: how long it took, how much of that was scoring, and what came out."""
+    """Seconds, scoring time and route of one plan, made as `Agent.plan` makes it."""
     world: Any = entry.agent.game
     scoring = Stopwatch(lambda nodes: entry.agent.edges(nodes, WHOLE))
     begin = time.perf_counter()
@@ -146,7 +146,7 @@ def plan_once(entry: Measured) -> tuple[float, Stopwatch, Route]:
 
 
 def matrix_of(graph: Graph) -> scipy.sparse.csr_matrix:
-    """The finished graph as SciPy wants it."""
+    """The finished graph as a sparse matrix."""
     ends, cost = np.asarray(graph.ends), np.asarray(graph.cost)
     real = ends >= 0
     start = np.repeat(np.arange(len(graph)), real.sum(axis=1))
@@ -154,7 +154,7 @@ def matrix_of(graph: Graph) -> scipy.sparse.csr_matrix:
 
 
 def measure(entry: Measured, repetitions: int) -> None:
-    """Plans again and again, and lets SciPy search the same graph after each time."""
+    """Plans several times, each followed by SciPy's search on the same graph."""
     entry.first, _, route = plan_once(entry)
     matrix = matrix_of(route.field.graph)
     entry.nodes, entry.edges = len(route.field.graph), matrix.nnz
@@ -175,10 +175,9 @@ def milliseconds(seconds: float) -> str:
 
 def main() -> None:
     """Measures all sizes and prints the table."""
-    parser = argparse.ArgumentParser(description="Time to plan, scoring of edges included, by the size of the graph.")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result here")
-    parser.add_argument("--repetitions", type=int, default=7, help="plans per size (default: 7)")
-    parser.add_argument("--sizes", nargs="+", choices=SIDES, default=list(SIDES), help="default: all")
+    parser = make_parser(__doc__)
+    parser.add_argument("--repetitions", type=int, default=7, help="plans per size")
+    parser.add_argument("--sizes", nargs="+", choices=SIDES, default=list(SIDES))
     options = parser.parse_args()
 
     facts = setting()
@@ -200,37 +199,20 @@ def main() -> None:
         per_node = f"{1e6 * total / entry.nodes:.1f} µs"
         sizes = quantity(entry.nodes), quantity(entry.edges), str(entry.batches)
         rows.append((entry.label, *sizes, *times, f"{total / floor:.1f}×", per_node))
-        records.append(
-            {"world": entry.label, "nodes": entry.nodes, "edges": entry.edges, "path": entry.transitions}
-            | {
-                "batches": entry.batches,
-                "first": entry.first,
-                "total": entry.total,
-                "scoring": entry.scoring,
-                "floor": entry.floor,
-            }
-            | {"median": {"total": total, "scoring": scoring, "floor": floor}}
-        )
-    print(f"\nTime to plan, medians of {options.repetitions}; compilation not counted\n")
-    head = (
-        "world",
-        "nodes",
-        "edges",
-        "batches",
-        "plan",
-        "of it scoring",
-        "of it the rest",
-        "Dijkstra alone",
-        "ratio",
-        "per node",
-    )
-    print(table(head, rows))
+        records.append({
+            "world": entry.label, "nodes": entry.nodes, "edges": entry.edges, "path": entry.transitions,
+            "batches": entry.batches, "first": entry.first, "total": entry.total, "scoring": entry.scoring,
+            "floor": entry.floor, "median": {"total": total, "scoring": scoring, "floor": floor},
+        })  # fmt: skip
+    print(f"\nTime to plan, medians of {options.repetitions}; without compilation\n")
+    head = ("world", "nodes", "edges", "batches", "plan", "scoring", "the rest", "Dijkstra alone", "ratio",
+            "per node")  # fmt: skip
+    print(text_table(head, rows))
     for entry in entries:
         if entry.label == GOAL:
             verdict = "met" if entry.median("total") <= GOAL_SECONDS else "missed"
             print(f"\nGoal: {milliseconds(GOAL_SECONDS)} for 50 k nodes and 400 k edges on two cores: {verdict}")
-    if options.json:
-        save(options.json, {"setting": facts, "goal_seconds": GOAL_SECONDS, "entries": records})
+    write_result(options.json, {"setting": facts, "goal_seconds": GOAL_SECONDS, "entries": records})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Puts a trained agent into the package, in half precision: python benchmarks/ship.py RUN [RUN ...]."""
+"""Copies trained agents into the package, in half precision: python benchmarks/ship.py RUN [RUN ...]."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from saplan.training.store import MANIFEST, load_agent, save_agent, shipped
 
 
 def ship(run: Path) -> None:
-    """Copies one agent, keeping what its manifest says about its training."""
+    """Copies one agent with the facts about its training in its manifest."""
     agent, config = load_agent(run)
     about = {**(read_json(run / MANIFEST).get("about") or {}), "command": command(config)}
     place = shipped(config.game.name, config.method)

@@ -1,15 +1,18 @@
-"""How fast training is, next to PPO on other grid worlds: `python benchmarks/training.py [--json FILE]`.
+"""Speed of training beside PPO on other grid worlds.
 
-Ours is the whole of it, with default settings: exploration and execution, the edge detector, the memory. The opponents,
-see `peers.py`, learn one policy for one task, with hidden layers of the same width: PPO in the style of PureJaxRL on
-XLand-MiniGrid, once with four epochs of four minibatches and once with a single gradient step per rollout, and PPO of
-Stable-Baselines3 on Farama MiniGrid. A step is one action in one environment, for everyone.
+    python benchmarks/training.py --repetitions 5 --json results/benchmark-training.json
+    python benchmarks/training.py --lanes 256 1024 4096 16384 --json results/benchmark-training-lanes.json
 
-Turns are interleaved (A, B, C, A, B, C, ...), so that a noisy moment hits all alike; rates are medians, and a ratio is
-the median of the ratios within a turn. Compilation and the first updates, in which 𝓑 fills, are not counted.
+Ours is the whole training with default settings: exploration and execution, the edge detector, the memory. The
+opponents (see `peers.py`) learn one policy for one task, with hidden layers of the same width: PPO in the style of
+PureJaxRL on XLand-MiniGrid, once with four epochs of four minibatches and once with a single gradient step per rollout,
+and PPO of Stable-Baselines3 on Farama MiniGrid. A step is one action in one environment.
 
-`--lanes 256 1024 4096 16384` measures our training alone, at several numbers of lanes: the mode for a GPU. It needs
-nothing beyond JAX, Equinox, Optax, SciPy and NumPy.
+Turns are interleaved (A, B, C, A, B, C, ...), so that noise hits all equally; rates are medians, and a ratio is the
+median of the ratios within a turn. Compilation and the first updates, in which 𝓑 fills, do not count.
+
+With `--lanes`, it measures our training alone at several numbers of lanes, as for a GPU, and needs only JAX, Equinox,
+Optax, SciPy and NumPy.
 """
 
 import argparse
@@ -18,13 +21,13 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import jax
+from common import cores, describe, make_parser, peer, progress, quantity, setting, text_table
 from peers import JAX_VARIANTS, matmul_limit, ppo_flops, train_sb3, xminigrid_trainer
-from report import cores, describe, peer, progress, quantity, save, setting, table
 
+from saplan.experiments.result_file import write_result
 from saplan.games import GAMES, Game, make_game
 from saplan.methods.base import Learner, begin_training, train_chunk
 from saplan.rl.settings import Settings, settings_for
@@ -32,20 +35,19 @@ from saplan.rl.settings import Settings, settings_for
 UPDATES = 4
 """Updates per compiled call."""
 WARM_UP = 24
-"""Updates before the clock starts: by then 𝓑 is full, and the work per step no longer grows."""
+"""Updates before the clock starts: by then 𝓑 is full, and the work per step is constant."""
 HORIZON = 10_000
-"""Updates that the learning-rate schedule is told of; more than are ever made here."""
+"""Length of the learning-rate schedule in updates; more than are made here."""
 SB3_TURNS = 3
 """Stable-Baselines3 is so much slower that a few turns of it suffice."""
-JAX_PEERS = ("PPO in JAX on xminigrid, 4 epochs × 4 minibatches", "PPO in JAX on xminigrid, 1 × 1")
 
 Turn = Callable[[], tuple[int, float]]
-"""Trains on for a moment and returns how many steps that were and how many seconds they took."""
+"""Continues training for a moment and returns the steps and the seconds."""
 
 
 @dataclass
 class Entry:
-    """One contestant and the rates measured so far."""
+    """One training and the rates measured so far."""
 
     name: str
     kind: str
@@ -53,9 +55,9 @@ class Entry:
     lanes: int
     turn: Turn
     flops: Callable[[], float] | None = None
-    """Floating-point operations per step, asked after the last turn."""
+    """Floating-point operations per step, computed after the last turn."""
     turns: int = 1_000
-    """How many turns it takes part in, at most."""
+    """The largest number of turns."""
     rates: list[float] = field(default_factory=list)
 
     @property
@@ -64,14 +66,14 @@ class Entry:
 
 
 def training_flops(game: Game[Any], settings: Settings, transitions: int) -> float:
-    """Floating-point operations per environment step that our training cannot do without.
+    """Floating-point operations per environment step that our training needs at least.
 
     Counted: the matrix products of both networks, two operations per weight and example, and the bags of words, one
     addition per slot and unit. The trunk of the policy is computed to act, for the targets (one state more than the
-    rollout has steps) and once per epoch; its heads for the lane's own wish and for exploring when acting, for every
+    rollout has steps) and once per epoch; its heads for the lane's own subgoal and for exploring when acting, for every
     transition in 𝓑 and for exploring when learning, of each only the half of the outputs that is used. The detector is
     asked about all of 𝓑 in every step, since any lane may need a proposal, and learns from 3 × `edge_batch` examples
-    per gradient step. A backward pass is two forward passes, less the gradients of inputs that nobody needs.
+    per gradient step. A backward pass is two forward passes, less the unneeded gradients of inputs.
 
     Not counted, though done: elementwise work (normalisation, losses, Adam), the memory's counts, the games themselves,
     empty entries of 𝓑, heads recomputed for the gradient, and, on a GPU, the zeros in the bags. The embedding of a
@@ -99,10 +101,10 @@ def training_flops(game: Game[Any], settings: Settings, transitions: int) -> flo
 
 
 class Ours:
-    """Our training, chunk by chunk, each from where the last one ended."""
+    """Our training, chunk by chunk."""
 
     def __init__(self, game: Game[Any], settings: Settings, updates: int) -> None:
-        """Nothing learnt yet."""
+        """Starts untrained."""
         self.game, self.settings, self.updates = game, settings, updates
         self.learner: Learner = begin_training(game, settings, jax.random.key(0))
 
@@ -114,7 +116,7 @@ class Ours:
         return self.updates * self.settings.lanes * self.settings.rollout, time.perf_counter() - begin
 
     def warm_up(self) -> float:
-        """Compiles, and trains until 𝓑 is full; the seconds that took."""
+        """Compiles, and trains until 𝓑 is full; returns the seconds."""
         begin = time.perf_counter()
         for _ in range(-(-WARM_UP // self.updates)):
             self.turn()
@@ -133,7 +135,7 @@ def jax_peer(name: str) -> Entry:
     """PPO on XLand-MiniGrid, warmed up."""
     rules = JAX_VARIANTS[name]
     training, update = xminigrid_trainer(rules)
-    held = {"training": training}
+    held: dict[str, Any] = {"training": training}
 
     def turn() -> tuple[int, float]:
         begin = time.perf_counter()
@@ -149,7 +151,7 @@ def jax_peer(name: str) -> Entry:
 
 
 def sb3_peer(default: bool) -> Entry:
-    """Stable-Baselines3, with whichever number of threads serves it better."""
+    """Stable-Baselines3, with one thread or all cores, whichever is faster."""
     steps = 2048
     rates = {threads: train_sb3(default, steps, threads) for threads in {1, cores()}}
     best = max(rates, key=lambda threads: rates[threads])
@@ -163,8 +165,8 @@ def sb3_peer(default: bool) -> Entry:
     return Entry(entry_name, "sb3", 1 if default else 16, turn, turns=SB3_TURNS)
 
 
-def contestants(games: list[str]) -> list[Entry]:
-    """Everyone who is installed, warmed up."""
+def installed_trainings(games: list[str]) -> list[Entry]:
+    """Our training on these games and the installed peers, warmed up."""
     entries = []
     for name in games:
         game = make_game(name)
@@ -173,14 +175,14 @@ def contestants(games: list[str]) -> list[Entry]:
         progress(f"ready: {name} ({spent:.0f} s to compile and warm up, 𝓑 holds {ours.transitions} transitions)")
         entries.append(Entry(f"saplan, {name}", "ours", ours.settings.lanes, ours.turn, ours.flops))
     if peer("xminigrid"):
-        entries += [jax_peer(name) for name in JAX_PEERS]
+        entries += [jax_peer(name) for name in JAX_VARIANTS]
     if peer("minigrid") and peer("stable_baselines3"):
         entries += [sb3_peer(default) for default in (True, False)]
     return entries
 
 
 def measure(entries: list[Entry], repetitions: int, seconds: float) -> float:
-    """Lets everyone train in turn, again and again; returns the best rate of a matrix product, measured in between."""
+    """Lets all train in turn; returns the best rate of a matrix product, measured in between."""
     limit = 0.0
     for repetition in range(repetitions):
         playing = [entry for entry in entries if len(entry.rates) < entry.turns]
@@ -202,13 +204,13 @@ def timed(turn: Turn, seconds: float) -> float:
 
 
 def ratio(entry: Entry, other: Entry) -> float:
-    """How many times faster than another, in the turns that both took."""
+    """How many times faster than another in the same turns."""
     return statistics.median(a / b for a, b in zip(entry.rates, other.rates, strict=False))
 
 
 def compare(options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any]:
-    """Everyone side by side."""
-    entries = contestants(options.games)
+    """Compares all trainings."""
+    entries = installed_trainings(options.games)
     limit = measure(entries, options.repetitions, options.seconds)
     peers = [entry for entry in entries if entry.kind != "ours"]
     rows, records = [], []
@@ -226,7 +228,7 @@ def compare(options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any
         )
     print(f"\nTraining, steps per second, medians of interleaved turns; matrix products: {quantity(limit)}FLOP/s\n")
     letters = [f"to {chr(ord('A') + k)}" for k in range(len(peers))]
-    print(table(("what", "lanes", "steps/s", "lowest .. highest", "per step", "of the limit", *letters), rows))
+    print(text_table(("what", "lanes", "steps/s", "lowest .. highest", "per step", "of the limit", *letters), rows))
     for letter, other in zip(letters, peers, strict=True):
         print(f"{letter.removeprefix('to ')}: {other.name}")
     return {"setting": facts, "limit": limit, "entries": records}
@@ -239,7 +241,7 @@ def scaled(settings: Settings, lanes: int, keep: str) -> Settings:
 
 
 def scale(options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any]:
-    """Our training at several numbers of lanes; what is known so far is saved after each, should time run out."""
+    """Our training at several numbers of lanes; the result is saved after each."""
     limit = matmul_limit(size=8192 if facts["device"].startswith(("gpu", "cuda")) else 2048)
     result: dict[str, Any] = {"setting": facts, "limit": limit, "keep": options.keep, "entries": []}
     rows = []
@@ -264,34 +266,33 @@ def scale(options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any]:
                 | {"median": rate, "rates": rates, "flops_per_step": flops, "share_of_limit": share}
                 | {"warm_up_seconds": compiling}
             )
-            if options.json:
-                save(options.json, result)
+            write_result(options.json, result)
     kept = "gradient steps per update" if options.keep == "steps" else "the size of a minibatch"
     print(f"\nTraining by lanes, {kept} kept; matrix products: {quantity(limit)}FLOP/s in JAX's default precision\n")
-    print(table(("game", "lanes", "minibatches", "steps/s", "lowest .. highest", "per step", "of the limit"), rows))
+    print(
+        text_table(("game", "lanes", "minibatches", "steps/s", "lowest .. highest", "per step", "of the limit"), rows)
+    )
     return result
 
 
 def main() -> None:
     """Measures and prints the table."""
-    parser = argparse.ArgumentParser(description="Training speed, next to PPO on other grid worlds or by lanes.")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result here")
-    parser.add_argument("--games", nargs="+", choices=GAMES, default=list(GAMES), help="default: all")
-    parser.add_argument("--repetitions", type=int, default=7, help="turns per contestant (default: 7)")
-    parser.add_argument("--seconds", type=float, default=0.5, help="least length of a turn (default: 0.5)")
-    parser.add_argument("--lanes", type=int, nargs="+", metavar="N", help="our training alone, at these many lanes")
+    parser = make_parser(__doc__)
+    parser.add_argument("--games", nargs="+", choices=GAMES, default=list(GAMES))
+    parser.add_argument("--repetitions", type=int, default=7, help="turns per training")
+    parser.add_argument("--seconds", type=float, default=0.5, help="shortest length of a turn")
+    parser.add_argument("--lanes", type=int, nargs="+", metavar="N", help="our training alone, with these lanes")
     parser.add_argument(
         "--keep", choices=("steps", "size"), default="steps",
-        help="with --lanes: keep the gradient steps per update or the size of a minibatch (default: steps)",
+        help="with --lanes: keep the gradient steps per update or the size of a minibatch",
     )  # fmt: skip
-    parser.add_argument("--updates", type=int, default=8, help="with --lanes: updates per compiled call (default: 8)")
+    parser.add_argument("--updates", type=int, default=8, help="with --lanes: updates per compiled call")
     options = parser.parse_args()
 
     facts = setting()
     print(describe(facts), flush=True)
     result = scale(options, facts) if options.lanes else compare(options, facts)
-    if options.json:
-        save(options.json, result)
+    write_result(options.json, result)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """The two games of the predecessor's paper, and its planner on them: python examples/composable.py [--steps N].
 
 Zhang et al., *Composable Planning with Attributes* (2018), report 83.1 % on Colored Switches and 99.8 % on Crafting.
-The games are described there in words; these are those words on our maps. They also show how small a world of one's own
+The paper describes its games in words; these follow the words, on our maps. They also show how short a game of your own
 can be.
 """
 
 import argparse
+import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
@@ -16,19 +17,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
 
-from saplan.algebra import Cyclic, Natural, Product
-from saplan.games.game import Game, Words
+import saplan
+from saplan import Cyclic, Game, Goal, Natural, Product
+from saplan.games.game import Words
 from saplan.games.grid import INTERACT, MOVES, NOWHERE, Map, MapRules, Places, draw_map, move, vocabulary, words
 from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
-from saplan.goals import Goal, exactly
-from saplan.render.progress_bar import ProgressBar
-from saplan.storage.json_data import write_json
-from saplan.training.evaluate import evaluate
-from saplan.training.provenance import provenance
-from saplan.training.train import train
+from saplan.goals import exactly
 
 REPORTED = {"coloured-switches": 0.831, "crafting": 0.998}
-"""What the authors report."""
+"""Success that the authors report."""
 
 
 class SwitchBoard(eqx.Module):
@@ -110,12 +107,12 @@ class ColouredSwitches(Game[SwitchBoard]):
 
 
 RECIPES = ((1, 1, 0, 0, 0, 0), (0, 0, 1, 0, 0, 0), (0, 0, 0, 1, 1, 0))
-"""What each product takes of the three resources and the three products: the third is made of the other two."""
+"""Resources and products that each product needs; the third is made of the other two."""
 KINDS = len(RECIPES)
 
 
 class Workshop(eqx.Module):
-    """A map with resources and tables, and what is held of the three resources and the three products."""
+    """A map with resources and tables, and the held numbers of the three resources and the three products."""
 
     ground: Map
     places: Places
@@ -176,10 +173,9 @@ class Crafting(Game[Workshop]):
         return self.reset(state_key), exactly(jnp.ones(2 * KINDS), 0.0, wanted)
 
     def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
-        unit = lambda k: tuple(float(j == k) for j in range(2 * KINDS))  # noqa: E731
-        grabs = ((f"grab resource {k + 1}", unit(k)) for k in range(KINDS))
+        grabs = ((f"grab resource {k + 1}", _unit(k)) for k in range(KINDS))
         crafts = (
-            (f"craft product {k + 1}", tuple(a - b for a, b in zip(unit(KINDS + k), recipe, strict=True)))
+            (f"craft product {k + 1}", tuple(a - b for a, b in zip(_unit(KINDS + k), recipe, strict=True)))
             for k, recipe in enumerate(RECIPES)
         )
         return (*grabs, *crafts)
@@ -197,6 +193,10 @@ class Crafting(Game[Workshop]):
         return ground_scene(state.ground, list(zip(state.places.tolist(), shapes, strict=True)), held)
 
 
+def _unit(k: int) -> tuple[float, ...]:
+    return tuple(float(j == k) for j in range(2 * KINDS))
+
+
 def main() -> None:
     """Trains the planner without algebra on both games, and ours for comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -210,18 +210,16 @@ def main() -> None:
         for method in options.methods:
             agents = []
             for seed in options.seeds:
-                shower = ProgressBar(20)
-                agents.append(train(game, int(options.steps), seed, eval_points=0, progress=shower, method=method))
-                shower.close()
-            success = [float(evaluate(agent).success.mean()) for agent in agents]
+                with contextlib.closing(saplan.ProgressBar(20)) as bar:
+                    agents.append(saplan.train(game, int(options.steps), seed, eval_points=0, show=bar, method=method))
+            success = [float(saplan.evaluate(agent).success.mean()) for agent in agents]
             row = {"game": game.name, "method": method, "success": success, "steps": options.steps}
             rows.append(row | {"seeds": options.seeds, "tasks": 1000, "reported": REPORTED[game.name]})
             print(
                 f"{game.name}, {method}: {mean(success):.1%} {success} (reported: {REPORTED[game.name]:.1%})",
                 flush=True,
             )
-            if options.json:
-                write_json(options.json, {"rows": rows, **provenance()})
+            saplan.write_result(options.json, {"rows": rows})
 
 
 if __name__ == "__main__":

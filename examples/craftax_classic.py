@@ -1,9 +1,9 @@
-"""Craftax-Classic: wood, tables, pickaxes, stone and iron, after training without any task. It wants a GPU.
+"""Craftax-Classic: wood, tables, pickaxes, stone and iron, after training without any task. It needs a GPU.
 
     pip install craftax
     python examples/craftax_classic.py --seeds 0 1 2 --out runs/craftax --json results/craftax.json
 
-Prints the share of goals, by their depth, that are reached within 500 steps in worlds never seen. The opponent is
+Prints the share of goals, from shallow to deep, reached within 500 steps in new worlds. The opponent is
 benchmarks/craftax_ppo.py.
 """
 
@@ -22,15 +22,7 @@ from craftax.craftax_classic.renderer import make_craftax_pixel_renderer
 from jaxtyping import Array, Float
 
 import saplan
-from saplan.algebra import Cyclic, Exogenous, Natural, Product
-from saplan.envs.external import success_by_goal
-from saplan.envs.jax_env import JaxWorld, jax_world
-from saplan.storage.json_data import write_json
-from saplan.training.config import run_config
-from saplan.training.progress import Progress
-from saplan.training.provenance import provenance
-from saplan.training.store import MANIFEST
-from saplan.training.train import RunOptions, train_runs
+from saplan import Cyclic, Exogenous, JaxWorld, Natural, Product
 
 ITEMS = ("wood", "stone", "coal", "iron", "diamond", "wood_pickaxe", "stone_pickaxe", "iron_pickaxe")
 BODY = ("health", "food", "drink", "energy")
@@ -49,17 +41,17 @@ ACTIONS = (
     "LEFT", "RIGHT", "UP", "DOWN", "DO", "PLACE_STONE", "PLACE_TABLE", "PLACE_FURNACE", "MAKE_WOOD_PICKAXE",
     "MAKE_STONE_PICKAXE", "MAKE_IRON_PICKAXE",
 )  # fmt: skip
-"""Those that have to do with the attributes; not sleep, plants and swords, nor to stand still."""
+"""Actions that can change an attribute: not sleeping, plants, swords, or standing still."""
 ROLLOUT = 64
 """Steps per lane between two updates."""
 BUDGET = 500
 PLANNING = saplan.PlannerSettings(attempt_steps=20, patience=0.7, floor=0.02, max_nodes=20_000, max_seconds=2.0)
-"""Who stands about is bitten: attempts are given up soon. A change that seldom succeeds may still be the only way, and
-a search that finds none shall not take long."""
+"""Attempts end early, since zombies attack an agent that waits. Unlikely transitions stay, since they may be the only
+way, and a search without result should not take long."""
 
 
 def attributes(observation: Array, state: Any) -> Float[Array, "K"]:
-    """What is carried, whether a table and a furnace are at hand, how the body feels and where it stands."""
+    """The inventory, whether a table and a furnace are near, the state of the body, and the position."""
     near = [is_near_block(state, block.value) for block in (BlockType.CRAFTING_TABLE, BlockType.FURNACE)]
     carried = [getattr(state.inventory, item) for item in ITEMS]
     body = [jnp.clip(getattr(state, f"player_{part}"), 0) for part in BODY]
@@ -69,7 +61,7 @@ def attributes(observation: Array, state: Any) -> Float[Array, "K"]:
 
 @functools.cache
 def renderer() -> Callable[[Any], Array]:
-    """Made once: it reads many small pictures."""
+    """The renderer, made once since it reads many small pictures."""
     return jax.jit(make_craftax_pixel_renderer(BLOCK_PIXEL_SIZE_IMG))
 
 
@@ -82,60 +74,60 @@ def craftax() -> JaxWorld:
     """The world."""
     env = CraftaxClassicSymbolicEnvNoAutoReset()
     actions = {name.lower(): Action[name].value for name in ACTIONS}
-    return jax_world(env, SPACE, attributes, GOALS, actions, env.default_params, name="Craftax-Classic-Symbolic-v1",
-                     places=("row", "column", "direction"), vital=("health",), draw=draw)  # fmt: skip
+    name, places = "Craftax-Classic-Symbolic-v1", ("row", "column", "direction")
+    return saplan.jax_world(
+        env, SPACE, attributes, GOALS, actions, env.default_params, name=name, places=places, vital=("health",),
+        draw=draw,
+    )  # fmt: skip
 
 
 def trained(world: JaxWorld, options: argparse.Namespace) -> list[Any]:
-    """An agent per seed: those of the runs that are there, as they were at a look if one is named, or new ones."""
+    """One agent per seed: from existing runs, there after `--after` steps if given, or newly trained."""
     outs = [options.out / str(seed) for seed in options.seeds] if options.out else None
-    if outs and options.look:
-        return [saplan.load(out / "evaluations" / str(options.look), world) for out in outs]
-    if outs and all((out / MANIFEST).exists() for out in outs):
+    if outs and options.after:
+        return [saplan.load(out / "evaluations" / str(options.after), world) for out in outs]
+    if outs and all((out / "manifest.json").exists() for out in outs):
         return [saplan.load(out, world) for out in outs]
     settings = saplan.Settings(
         lanes=options.lanes, rollout=ROLLOUT, minibatches=64, hidden=512, learning_rate=1e-3, capacity=64,
         edge_steps=64, attempt_steps=80, game_steps=400, credit_to_game=True, interleave=0.1,
     )  # fmt: skip
-
-    def show(progress: Progress) -> None:
-        print(progress.line(), flush=True)
-
-    configs = [run_config(world, options.steps, seed, settings, "structured", 3, 0) for seed in options.seeds]
-    return train_runs(configs, outs, RunOptions(show))
+    show = saplan.ProgressBar()
+    return saplan.train_seeds(
+        world, options.steps, options.seeds, settings, outs, eval_points=3, eval_tasks=0, show=show
+    )
 
 
 def whole_updates(options: argparse.Namespace) -> int:
-    """The steps that training takes."""
-    size = options.lanes * ROLLOUT
-    return options.steps // size * size
+    """The training steps in whole updates."""
+    size = int(options.lanes) * ROLLOUT
+    return int(options.steps) // size * size
 
 
 def main() -> None:
-    """Trains, tests, prints and writes."""
+    """Trains, evaluates, prints and writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=90_000_000)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--tasks", type=int, default=600, help="0: only train")
+    parser.add_argument("--tasks", type=int, default=600, help="0: train only")
     parser.add_argument("--lanes", type=int, default=2048)
-    parser.add_argument("--out", type=Path, help="keep the runs here; those that are there are not trained again")
-    parser.add_argument("--look", type=int, help="try the agents of those runs as they were after so many steps")
+    parser.add_argument("--out", type=Path, help="directory for the runs; existing ones are not trained again")
+    parser.add_argument("--after", type=int, metavar="STEPS", help="evaluate the agents that the runs kept after STEPS")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    if options.look and not options.out:
-        parser.error("--look needs --out, where the runs are")
-    world, rows = craftax(), []
+    if options.after and not options.out:
+        parser.error("--after needs --out, the directory of the runs")
+    world = craftax()
+    rows: list[dict[str, Any]] = []
     for seed, agent in zip(options.seeds, trained(world, options), strict=True):
         if not options.tasks:
             continue
         success = saplan.evaluate(agent, options.tasks, budget=BUDGET, planning=PLANNING).success
-        goals = success_by_goal(world, success)
-        rows.append(
-            {"seed": seed, "steps": options.look or whole_updates(options), "tasks": options.tasks, "goals": goals}
-        )
+        goals = saplan.success_by_goal(world, success)
+        steps = options.after or whole_updates(options)
+        rows.append({"seed": seed, "steps": steps, "tasks": options.tasks, "goals": goals})
         print(f"seed {seed}: " + ", ".join(f"{text}: {share:.0%}" for text, share in goals.items()), flush=True)
-        if options.json:
-            write_json(options.json, {"rows": rows, **provenance("craftax")})
+        saplan.write_result(options.json, {"rows": rows}, "craftax")
 
 
 if __name__ == "__main__":

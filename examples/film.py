@@ -1,12 +1,12 @@
-r"""A task in a world from outside as a film, in its own pictures.
+r"""A film of a task in an external world, in the environment's own pictures.
 
     python examples/film.py mini_grid.py:corridor_world runs/corridor 'door=open ball=1' docs/pictures/corridor.gif
     python examples/film.py taxi.py:taxi runs/taxi/0 'row=0 column=0 passenger=blue' docs/pictures/taxi.gif --seed 3
     python examples/film.py craftax_classic.py:craftax runs/craftax/0/evaluations/46137344 'stone_pickaxe>=1' \
         docs/pictures/craftax.gif --budget 300 --attempt-steps 20 --patience 0.7 --width 144
 
-The first argument names a file beside this one and a function in it that makes the world, the second a run that was
-trained there.
+The first argument names a file beside this one and a function in it that makes the world, the second a run in that
+world.
 """
 
 import argparse
@@ -20,17 +20,16 @@ from PIL import Image
 
 import saplan
 from saplan.cli.worlds import load_world
-from saplan.envs.external import ForeignWorld
-from saplan.goals import Goal, parse_goal
 
 
 def frames(
-    world: ForeignWorld[Any], agent: Any, text: str, seed: int, budget: int, planning: saplan.PlannerSettings
+    world: saplan.ExternalWorld[Any], agent: Any, text: str, seed: int, budget: int, planning: saplan.PlannerSettings
 ) -> list[np.ndarray]:
-    """A picture of every moment until the goal holds."""
+    """A picture of every step until the goal holds."""
     state = jax.vmap(world.reset)(jax.random.split(jax.random.key(seed), 1))
-    goal = parse_goal(world.space, text)
-    executor = agent.executor(state, Goal(jnp.asarray(goal.low)[None], jnp.asarray(goal.high)[None]), planning)
+    goal = saplan.parse_goal(world.space, text)
+    goals = saplan.Goal(jnp.asarray(goal.low)[None], jnp.asarray(goal.high)[None])
+    executor = agent.executor(state, goals, planning)
     pictures = [world.frame(jax.tree.map(lambda x: x[0], executor.state))]
     for _ in executor.moves(budget, seed):
         pictures.append(world.frame(jax.tree.map(lambda x: x[0], executor.state)))
@@ -38,7 +37,7 @@ def frames(
 
 
 def main() -> None:
-    """Walks and writes."""
+    """Executes the task and writes the film."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("world")
     parser.add_argument("run", type=Path)

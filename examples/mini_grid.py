@@ -3,8 +3,8 @@
     python examples/mini_grid.py --seeds 3 --json results/minigrid.json
     python examples/mini_grid.py --seeds 3 --ppo --json results/minigrid-ppo.json
 
-Prints the share of goals that are reached within 150 steps on maps never seen. The second trains the opponent for as
-many steps: PPO of Stable-Baselines3 (the extra `sb3`), which sees the same and is paid for one goal.
+Prints the share of goals reached within 150 steps on new maps. The second command trains the opponent with as many
+steps: PPO of Stable-Baselines3 (the extra `sb3`), which has the same observations and is rewarded for one goal.
 """
 
 import argparse
@@ -18,38 +18,32 @@ import minigrid
 import numpy as np
 
 import saplan
-from saplan.algebra import Categorical, Cyclic, Exogenous, Natural, Product
-from saplan.envs.external import success_by_goal
-from saplan.envs.gymnasium_env import HostWorld, gym_world
-from saplan.goals import parse_goal
-from saplan.storage.json_data import write_json
-from saplan.training.progress import Progress
-from saplan.training.provenance import provenance
+from saplan import Categorical, Cyclic, Exogenous, Natural, Product
 
 gymnasium.register_envs(minigrid)
 KINDS = {"wall": 1, "key": 2, "ball": 3, "box": 4}
 DOOR = Categorical(("open", "closed", "locked"))
 BOX = Categorical(("there", "held", "gone"))
 BUDGET = 150
-PAID = "door=open ball=1"
-"""What the opponent is paid for."""
+REWARDED = "door=open ball=1"
+"""The goal that the opponent is rewarded for."""
 
 
 def kind_of(thing: Any) -> int:
-    """A number for what lies in a cell, doors by their state."""
+    """The number of a cell's content; doors by their state."""
     if thing.type == "door":
         return 5 if thing.is_open else 7 if thing.is_locked else 6
     return KINDS.get(thing.type, 0)
 
 
 class Around(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """All that lies around the agent, seen from where it stands and looks, as one of a few kinds per cell."""
+    """The cells around the agent, relative to its position and direction, each as one of a few kinds."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], reach: int) -> None:
-        """Sees `reach` cells far."""
+        """Observes `reach` cells in every direction."""
         super().__init__(env)
         self.reach = reach
-        # The environment's own view, which costs most of a step, is not needed.
+        # The environment's own view is not needed, and costs most of a step.
         self.unwrapped.gen_obs = lambda: None  # type: ignore[attr-defined]
         self.observation_space = gymnasium.spaces.MultiDiscrete([8] * (2 * reach + 1) ** 2)
 
@@ -74,34 +68,35 @@ class Task:
     attributes: Callable[[Any, dict[str, Any], Any], tuple[float, ...]]
     goals: tuple[str, ...]
     reach: int
-    """Cells that are seen in every direction."""
+    """Cells that the agent observes in every direction."""
     steps: int
     """Training steps."""
     settings: saplan.Settings
 
     def make(self) -> gymnasium.Env[Any, Any]:
-        """The environment, seen from where the agent stands."""
+        """The environment with the agent's own view."""
         return Around(gymnasium.make(self.env, render_mode="rgb_array").unwrapped, self.reach)
 
-    def world(self, processes: int = 0) -> HostWorld:
+    def world(self, processes: int = 0) -> saplan.GymWorld:
         """The environment as a world."""
-        return gym_world(self.make, self.space, self.attributes, self.goals, endless=True, processes=processes,
+        return saplan.gym_world(self.make, self.space, self.attributes, self.goals, endless=True, processes=processes,
                          name=self.env)  # fmt: skip
 
 
 def where(env: Any) -> tuple[int, int, int]:
-    """The agent's own business."""
-    return *map(int, env.agent_pos), int(env.agent_dir)
+    """Position and direction of the agent."""
+    x, y = env.agent_pos
+    return int(x), int(y), int(env.agent_dir)
 
 
 def held(env: Any, kind: str) -> int:
-    """Whether a thing of this kind is carried."""
+    """Whether the agent carries an object of this kind."""
     return int(env.carrying is not None and env.carrying.type == kind)
 
 
 def unlocking(observation: Any, info: dict[str, Any], env: Any) -> tuple[float, ...]:
-    """BlockedUnlockPickup: the room, what is carried, the door, whether the ball still stands before it, and what has
-    become of the box, which is gone for good when somebody opens it.
+    """BlockedUnlockPickup: the room, the carried object, the door, whether the ball still blocks it, and the state of
+    the box, which disappears for good when the agent opens it.
     """
     column = env.room_size - 1
     row = next(y for y in range(env.height) if (cell := env.grid.get(column, y)) is not None and cell.type == "door")
@@ -115,7 +110,7 @@ def unlocking(observation: Any, info: dict[str, Any], env: Any) -> tuple[float, 
 
 
 def corridor(observation: Any, info: dict[str, Any], env: Any) -> tuple[float, ...]:
-    """KeyCorridor: the room, what is carried, where the key lies, the door that was locked, and in which row it is."""
+    """KeyCorridor: the room, the carried object, the row of the key, and state and row of the locked door."""
     x, y, direction = where(env)
     size = env.room_size - 1
     lock = next(row for row in range(env.num_rows) if env.get_room(2, row).locked)
@@ -156,36 +151,31 @@ TASKS = (
 )  # fmt: skip
 
 
-def unlocking_world() -> HostWorld:
+def unlocking_world() -> saplan.GymWorld:
     """BlockedUnlockPickup, for `saplan check` and films."""
     return TASKS[0].world()
 
 
-def corridor_world() -> HostWorld:
+def corridor_world() -> saplan.GymWorld:
     """KeyCorridor."""
     return TASKS[1].world()
 
 
 def ours(task: Task, seed: int, options: argparse.Namespace) -> dict[str, float]:
-    """Trains without any task; success on every goal."""
+    """Success on every goal after training without any task."""
     world = task.world(options.processes)
-
-    def show(progress: Progress) -> None:
-        print(progress.line(), flush=True)
-
-    agent = saplan.train(
-        world, options.steps or task.steps, seed, task.settings, options.out, eval_points=0, progress=show
-    )
+    steps, bar = options.steps or task.steps, saplan.ProgressBar()
+    agent = saplan.train(world, steps, seed, task.settings, options.out, eval_points=0, show=bar)
     success = saplan.evaluate(agent, options.tasks, budget=BUDGET).success
-    return success_by_goal(world, success)
+    return saplan.success_by_goal(world, success)
 
 
-class Paid(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """One goal as a task: paid when it holds, over then or when time is up. Attributes are seen too."""
+class Rewarded(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """One goal as a task: reward 1 and the end when it holds. Observations include the attributes."""
 
     def __init__(self, task: Task, text: str) -> None:
         super().__init__(task.make())
-        self.task, self.goal = task, parse_goal(task.space, text)
+        self.task, self.goal = task, saplan.parse_goal(task.space, text)
         cells = self.env.observation_space.nvec.tolist()  # type: ignore[attr-defined]
         self.observation_space = gymnasium.spaces.MultiDiscrete([*cells, *[16] * task.space.size])
 
@@ -206,17 +196,17 @@ class Paid(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def ppo(task: Task, seed: int, options: argparse.Namespace) -> dict[str, float]:
-    """Trains PPO of Stable-Baselines3 on the one goal it is paid for; success on that."""
+    """Success of PPO of Stable-Baselines3, trained on the one goal that it is rewarded for."""
     import torch
     from stable_baselines3 import PPO
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     torch.set_num_threads(1)
-    envs = DummyVecEnv([lambda: Paid(task, PAID)] * 16)
+    envs = DummyVecEnv([lambda: Rewarded(task, REWARDED)] * 16)
     agent = PPO("MlpPolicy", envs, n_steps=128, batch_size=256, n_epochs=4, ent_coef=0.01, device="cpu", seed=seed,
                 policy_kwargs={"net_arch": [128, 128]})  # fmt: skip
     agent.learn(options.steps or task.steps)
-    env, reached = Paid(task, PAID), 0
+    env, reached = Rewarded(task, REWARDED), 0
     for episode in range(200):
         seen, _ = env.reset(seed=10_000_000 + episode)
         done, reward = False, 0.0
@@ -225,22 +215,22 @@ def ppo(task: Task, seed: int, options: argparse.Namespace) -> dict[str, float]:
             seen, reward, terminated, truncated, _ = env.step(int(action))
             done = terminated or truncated
         reached += reward > 0
-    return {PAID: reached / 200}
+    return {REWARDED: reached / 200}
 
 
 def main() -> None:
-    """Trains, tests, prints and writes."""
+    """Trains, evaluates, prints and writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ppo", action="store_true", help="the opponent in place of ours")
+    parser.add_argument("--ppo", action="store_true", help="train the opponent instead of ours")
     parser.add_argument("--envs", nargs="*", default=[task.env for task in TASKS])
-    parser.add_argument("--steps", type=int, default=0, help="in place of each environment's own number")
+    parser.add_argument("--steps", type=int, default=0, help="instead of each environment's own number")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tasks", type=int, default=600)
     parser.add_argument("--processes", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="keep the run here (of a single environment and seed)")
+    parser.add_argument("--out", type=Path, help="directory for the run of a single environment and seed")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows = []
+    rows: list[dict[str, Any]] = []
     for seed in range(options.seeds):
         for task in TASKS:
             if task.env not in options.envs:
@@ -249,8 +239,7 @@ def main() -> None:
             steps, method = options.steps or task.steps, "PPO" if options.ppo else "structured"
             rows.append({"env": task.env, "method": method, "seed": seed, "steps": steps, "goals": goals})
             print(f"{task.env}, {method}, seed {seed}: {goals}", flush=True)
-            if options.json:
-                write_json(options.json, {"rows": rows, **provenance("minigrid")})
+            saplan.write_result(options.json, {"rows": rows}, "minigrid")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from saplan.cli import COMMANDS, main
-from saplan.cli.options import one_line
+from saplan.cli.options import message_of
 
 MISTAKES = [
     (["plai"], "did you mean 'play'"),
@@ -86,9 +86,9 @@ def test_the_width_of_the_terminal_does_not_matter(columns, capsys, monkeypatch)
 
 def test_boxes_become_lines():
     plain = " T \n ----- \n  Missing value. \n  -----\n  For full helptext \n   \n"
-    assert one_line(plain) == "missing value."
+    assert message_of(plain) == "missing value."
     box = "╭─ T ─╮\n│ Unrecognized options: --a │\n│ ───── │\n│ Perhaps you meant: │\n│     --b INT │\n╰─────╯\n"
-    assert one_line(box) == "unrecognized options: --a (did you mean --b?)"
+    assert message_of(box) == "unrecognized options: --a (did you mean --b?)"
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
@@ -158,7 +158,7 @@ def test_play_with_keys_from_a_pipe(monkeypatch, capsys):
         capsys,
     )
     assert len(frames) == 1 + 4 + 2 + 1 + 1 + 1
-    assert [int(re.search(r"step (\d+)", frame)[1]) for frame in frames] == [*range(8), 0, 1]
+    assert [int(re.findall(r"step (\d+)", frame)[0]) for frame in frames] == [*range(8), 0, 1]
     assert all("✓ red=0   ✓ green>=0   ✓ green<=3   · blue>=1" in frame for frame in frames)
     assert "\x1b" not in "".join(frames)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from saplan.cli import main
-from saplan.methods.structured.agent import Agent
 from saplan.training.store import ARRAYS, MANIFEST, load, load_agent, save_agent, untrained_agent
 
 SIZES = {"lanes": 64, "rollout": 16, "minibatches": 2, "epochs": 1, "hidden": 8, "edge-hidden": 8, "capacity": 8}
@@ -175,20 +174,20 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     for game in ("switches", "exchange", "mining"):
         assert any(line.startswith(f"game {game}: plays") for line in lines)
         assert any(line.startswith(f"agent {game}: ") for line in lines)
-    assert lines[-1] == "all is well" or lines[-1].endswith("not well")
+    assert lines[-1] == "all is well"
 
 
 def test_demo(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    asked: list[object] = []
 
-    def train(*arguments: object, **options: object) -> Agent:
-        asked.append((arguments, options.keys()))
+    def train(*arguments: object, **options: object) -> object:
+        asked.append((arguments, set(options)))
         return load(run)
 
     monkeypatch.setattr("saplan.training.train.train", train)
     printed = said(capsys, "demo", "--steps", "2000000", "--seed", "1", "--tasks", "1")
     assert asked == [(("switches", 2_000_000, 1), {"eval_points", "show"})]
-    for words in ("2 M steps", "Trying 1 tasks", "(paper: 89.3% after 50 M steps)", "Plan: ", "Carrying it out"):
+    for words in ("2 M steps", "Evaluating on 1 tasks", "(paper: 89.3% after 50 M steps)", "Plan: ", "Carrying it out"):
         assert words in printed
 
 

@@ -1,36 +1,25 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from saplan.errors import InputError
-from saplan.experiments.tables import ablation_table, detail_table, differing, read_results, success_table
+from saplan.experiments.tables import Result, ablation_table, detail_table, differing, read_results, success_table
 from tests.loading import load
 
 ROOT = Path(__file__).parent.parent
 RESULTS = sorted((ROOT / "results").rglob("*.json"))
 
 
-def check(document: Path, begin: str, table: str, command: str) -> None:
-    written = document.read_text(encoding="utf-8").split(begin)[1].split("<!-- end -->")[0].strip()
-    assert written == table, f"{document.name} is stale: run python benchmarks/{command}"
+TABLES = load("benchmarks/results.py").TABLES
 
 
-def test_results():
-    results = load("benchmarks/results.py")
-    for document, name, made in results.TABLES:
-        check(document, results.begin(name), made(), "results.py")
-
-
-def test_reliability():
-    reliability = load("benchmarks/reliability.py")
-    check(reliability.DOCUMENT, reliability.BEGIN, reliability.table(), "reliability.py")
-
-
-def test_attributes():
-    attributes = load("benchmarks/attributes.py")
-    for name, made in attributes.TABLES.items():
-        check(attributes.DOCUMENT, attributes.begin(name), made(), "attributes.py write")
+@pytest.mark.parametrize(("document", "name", "make"), TABLES, ids=[name for _, name, _ in TABLES])
+def test_tables_of_the_documents_are_up_to_date(document: Path, name: str, make: Callable[[], str]) -> None:
+    common = load("benchmarks/common.py")
+    written = document.read_text(encoding="utf-8").split(common.begin(name))[1].split(common.END)[0].strip()
+    assert written == make(), f"{document.name} is stale: run python benchmarks/results.py"
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -47,7 +36,7 @@ def test_every_result_names_the_code_that_made_it(path: Path) -> None:
         assert len(told["successes"]) * 4 >= told["tasks"]
 
 
-def directory(name: str) -> list:
+def directory(name: str) -> list[Result]:
     return read_results(ROOT / "results" / name)
 
 

@@ -1,37 +1,43 @@
-"""The command line. Nothing heavy is imported before a command needs it, so that `saplan --help` answers at once.
+"""The command line. A command imports heavy packages only when it runs, so that `saplan --help` answers at once.
 
 A command is a frozen dataclass of options, whose docstrings are its help, and a function that reads them from the
-arguments and does the work; `COMMANDS` names it. What a person gets wrong is an `InputError`: one line, exit code 2.
+arguments and does the work; `COMMANDS` names it. Bad input is an `InputError`: one line, exit code 2.
 """
 
 import sys
 from collections.abc import Callable
 
-from saplan.cli.agents import doctor, evaluate, plan
-from saplan.cli.attributes import fit_attributes, label
+from saplan.cli.agents import evaluate_command, plan_command
+from saplan.cli.attributes import fit_attributes_command, label_command
+from saplan.cli.doctor import doctor_command
 from saplan.cli.games import games, play
-from saplan.cli.reproducing import reproduce
+from saplan.cli.reproducing import reproduce_command
 from saplan.cli.streams import check_streams, settle, takes_no_more
-from saplan.cli.training import demo, train
+from saplan.cli.training import demo_command, train_command
 from saplan.cli.watching import render, watch
-from saplan.cli.worlds import check
+from saplan.cli.worlds import check_command
 from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError, say, unknown_name
 
 COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
-    "games": ("the rules of the games, as text, data or pictures", games),
+    "games": ("show the rules of the games as text, data or pictures", games),
     "play": ("play a game yourself", play),
-    "train": ("train an agent on a game, without any task", train),
-    "label": ("pairs of what is seen in a game and its attributes, to learn from", label),
-    "fit-attributes": ("learn to read attributes off what is seen, from labelled pairs", fit_attributes),
-    "check": ("find what would go wrong with a world of your own", check),
-    "evaluate": ("success of a trained agent on fixed tasks", evaluate),
-    "plan": ("plan a path of attributes to a goal, and walk it", plan),
-    "watch": ("watch an agent plan and walk, in the browser", watch),
-    "render": ("the same as a film or a strip of pictures", render),
-    "reproduce": ("the paper's table and figures, with intervals", reproduce),
-    "demo": ("train on switches, compare with the paper, carry out a plan", demo),
-    "doctor": ("check that this installation works", doctor),
+    "train": ("train an agent on a game, without any task", train_command),
+    "label": ("write observations of a game with their attributes, to learn from", label_command),
+    "fit-attributes": ("learn to read attributes from observations", fit_attributes_command),
+    "check": ("find mistakes in a world of your own", check_command),
+    "evaluate": ("measure an agent's success on fixed tasks", evaluate_command),
+    "plan": ("plan a path of attributes to a goal and execute it", plan_command),
+    "watch": ("watch an agent plan and act, in the browser", watch),
+    "render": ("write the same as a film or a strip of pictures", render),
+    "reproduce": ("compute the paper's table and figures, with intervals", reproduce_command),
+    "demo": ("train on switches, compare with the paper, execute a plan", demo_command),
+    "doctor": ("check that this installation works", doctor_command),
 }
+EXIT_CODES = {InputError: 2, NotFiniteError: 3, NoPathError: 4}
+HELP = """
+`saplan COMMAND --help` lists a command's options; `saplan --version` prints the version.
+Exit codes: 0 done, 2 bad input, 3 a number was not finite, 4 no plan leads to the goal,
+130 and 143 stopped by Ctrl-C and SIGTERM."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -39,19 +45,13 @@ def main(argv: list[str] | None = None) -> int:
     try:
         check_streams()
         return run(sys.argv[1:] if argv is None else argv)
-    except InputError as error:
+    except (InputError, NotFiniteError, NoPathError) as error:
         say(str(error))
-        return 2
-    except NotFiniteError as error:
-        say(str(error))
-        return 3
-    except NoPathError as error:
-        say(str(error))
-        return 4
+        return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
     except StoppedError as stop:
         say(str(stop))
         return 128 + stop.signal
-    except BrokenPipeError:  # the reader has gone
+    except BrokenPipeError:  # the reader closed the pipe
         return 141
     except OSError as error:
         if error.filename is not None:
@@ -69,7 +69,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def run(argv: list[str]) -> int:
-    """Runs one command and prints all that it has said."""
+    """Runs one command and flushes its output."""
     try:
         dispatch(argv)
     except SystemExit:
@@ -80,7 +80,7 @@ def run(argv: list[str]) -> int:
 
 
 def dispatch(argv: list[str]) -> None:
-    """Finds the command and hands it its arguments."""
+    """Finds the command and passes it its arguments."""
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(usage())
     elif argv[0] in ("-V", "--version"):
@@ -99,16 +99,5 @@ def usage() -> str:
     """The text of `saplan --help`."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:<{width}}  {summary}" for name, (summary, _) in COMMANDS.items()]
-    return "\n".join(
-        [
-            "usage: saplan COMMAND [options]",
-            "",
-            "Train once without any task, then reach any goal you can write as attributes.",
-            "",
-            *lines,
-            "",
-            "`saplan COMMAND --help` lists a command's options; `saplan --version` tells the version.",
-            "Exit codes: 0 done, 2 bad input, 3 a number was not finite, 4 no plan leads to the goal,",
-            "130 and 143 stopped by Ctrl-C and SIGTERM.",
-        ]
-    )
+    title = "Train once without any task, then reach any goal you can write as attributes."
+    return "\n".join(["usage: saplan COMMAND [options]", "", title, "", *lines, HELP])

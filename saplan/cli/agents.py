@@ -1,8 +1,9 @@
-"""`saplan evaluate`, `saplan plan` and `saplan doctor`."""
+"""`saplan evaluate` and `saplan plan`."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from saplan.cli.options import check_number, in_colour, read, take_run
+from saplan.cli.options import check_number, in_colour, read_options, take_run
 from saplan.errors import InputError, NoPathError
 
 
@@ -13,77 +14,74 @@ class Evaluate:
     tasks: int = 1000
     """Number of tasks."""
     task_seed: int = 0
-    """Which tasks: the same for every agent."""
+    """Seed of the tasks, which are the same for every agent."""
     budget: int = 150
     """Steps allowed per task."""
     method: str | None = None
-    """Insist on a method; `oracle` needs a game and no run: it knows the rules and sees the map."""
+    """Require this method; `oracle` needs a game instead of a run: it knows the rules and sees the whole map."""
     paper: bool = False
-    """Plan as the paper does: the likeliest path by the one probability its detector gives."""
+    """Plan as the paper does: the most likely path by the detector's single probability."""
     json: bool = False
     """Print JSON."""
 
 
-def evaluate(arguments: list[str]) -> None:
+def evaluate_command(arguments: list[str]) -> None:
     """`saplan evaluate RUN`."""
     run, rest = take_run("evaluate", arguments)
-    options = read(Evaluate, "evaluate RUN", rest)
+    options = read_options(Evaluate, "evaluate RUN", rest)
     check_number("--task-seed", options.task_seed)
     for option, value in (("--tasks", options.tasks), ("--budget", options.budget)):
         if not 1 <= value <= 100_000:
             raise InputError(f"{option} must lie in 1..100000, got {value}")
 
-    import json
+    from saplan.experiments.evaluation_report import evaluation_data, evaluation_text
 
-    from saplan.experiments.evaluation_report import evaluation_text, summarise
-    from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER
-
-    planning = PAPER_PLANNER if options.paper else DEFAULT_PLANNER
-    result = summarise(run, options.tasks, options.task_seed, options.budget, planning, options.method)
-    print(json.dumps(result, indent=2, ensure_ascii=False) if options.json else evaluation_text(result))
+    planning = _planner(options.paper)
+    result = evaluation_data(run, options.tasks, options.task_seed, options.budget, planning, options.method)
+    if options.json:
+        _print_json(result)
+    else:
+        print(evaluation_text(result))
 
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """Plan a path of attributes to a goal, and walk it. RUN is a run directory, or a game's name.
+    """Plan a path of attributes to a goal and execute it. RUN is a run directory, or a game's name.
 
-    Without a path nothing is done, and the exit code is 4.
+    If there is no path, the agent does not act, and the exit code is 4.
     """
 
     goal: str
-    """What to reach, as "red=2 blue=1", "m1=5.2±0.5" or "red>=2"; attributes not named are free."""
+    """The goal, such as "red=2 blue=1", "m1=5.2±0.5" or "red>=2"; attributes not named are free."""
     seed: int = 0
-    """Which map."""
+    """Seed of the map."""
     budget: int = 150
     """Steps allowed."""
     method: str | None = None
-    """Insist on a method; `oracle` needs a game and no run: it knows the rules and sees the map."""
+    """Require this method; `oracle` needs a game instead of a run: it knows the rules and sees the whole map."""
     paper: bool = False
-    """Plan as the paper does: the likeliest path by the one probability its detector gives."""
+    """Plan as the paper does: the most likely path by the detector's single probability."""
     anyway: bool = False
-    """Act also where no path is known: the agent then tries changes at random."""
+    """Act even if no path is known: the agent then tries random transitions."""
     json: bool = False
     """Print JSON."""
 
 
-def plan(arguments: list[str]) -> None:
+def plan_command(arguments: list[str]) -> None:
     """`saplan plan RUN --goal TEXT`."""
     run, rest = take_run("plan", arguments)
-    options = read(PlanOptions, "plan RUN", rest)
+    options = read_options(PlanOptions, "plan RUN", rest)
     check_number("--seed", options.seed)
     if not 0 <= options.budget <= 100_000:
         raise InputError(f"--budget must lie in 0..100000, got {options.budget}")
 
-    import json
-
-    from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER
     from saplan.render.narrate import narrate, tell_json
     from saplan.training.store import open_agent
 
-    agent, planning = open_agent(run, options.method)[0], PAPER_PLANNER if options.paper else DEFAULT_PLANNER
+    agent, planning = open_agent(run, options.method)[0], _planner(options.paper)
     if options.json:
         told = tell_json(agent, options.goal, options.seed, options.budget, planning, options.anyway)
-        print(json.dumps(told, indent=2, ensure_ascii=False))
+        _print_json(told)
         if told["reason"] is not None and not options.anyway:
             raise NoPathError(f"no plan: {told['reason']}; nothing was done")
     else:
@@ -91,19 +89,13 @@ def plan(arguments: list[str]) -> None:
             print(text, flush=True)
 
 
-@dataclass(frozen=True)
-class Doctor:
-    """Check that this installation works: versions, devices, games, shipped agents."""
+def _planner(paper: bool) -> Any:
+    from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER
+
+    return PAPER_PLANNER if paper else DEFAULT_PLANNER
 
 
-def doctor(arguments: list[str]) -> None:
-    """`saplan doctor`."""
-    read(Doctor, "doctor", arguments)
+def _print_json(data: Any) -> None:
+    import json
 
-    from saplan.experiments.evaluation_report import WELL, examine
-
-    line = ""
-    for line in examine():
-        print(line, flush=True)
-    if line != WELL:
-        raise SystemExit(1)
+    print(json.dumps(data, indent=2, ensure_ascii=False))

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from saplan.cli.options import check_number, read, take_first, take_game
+from saplan.cli.options import check_number, read_options, take_first, take_game
 from saplan.errors import InputError
 
 Rules = TypeVar("Rules")
@@ -13,20 +13,20 @@ Numbers = TypeVar("Numbers")
 
 @dataclass(frozen=True)
 class Label(Generic[Rules]):
-    """Write down pairs of what is seen in states from all over a game and their attributes, to learn from."""
+    """Write pairs of observations and attributes to a file, from states all over a game, to learn attributes from."""
 
     game: Rules
     pairs: int = 100_000
     """Number of pairs."""
     out: Path | None = None
     """The file; by default labels/GAME.safetensors."""
-    observation: str = "words"
-    """`words` or a `picture`."""
+    sight: str = "words"
+    """Kind of observation: `words` or `picture`."""
     seed: int = 0
-    """Which games."""
+    """Seed of the states."""
 
 
-def label(arguments: list[str]) -> None:
+def label_command(arguments: list[str]) -> None:
     """`saplan label GAME`."""
     name, rest = take_game("label", arguments)
 
@@ -35,7 +35,7 @@ def label(arguments: list[str]) -> None:
     from saplan.perception.observation import Observer
     from saplan.training.progress import Counter
 
-    options = read(Label, f"label {name}", rest, (GAMES[name],), Label(game=GAMES[name]()))
+    options = read_options(Label, f"label {name}", rest, (GAMES[name],), Label(game=GAMES[name]()))
     check_number("--seed", options.seed)
     if not 1 <= options.pairs <= 10_000_000:
         raise InputError(f"--pairs must lie in 1..10000000, got {options.pairs}")
@@ -45,26 +45,26 @@ def label(arguments: list[str]) -> None:
     count = Counter("pairs", options.pairs)
     observations, rho = draw_labels(options.game, observer, options.pairs, options.seed, count)
     count.close()
-    write_labels(out, game_labels(options.game, options.observation, observations, rho))
-    print(f"{len(rho)} pairs are in {out}: try `saplan fit-attributes {out}`")
+    write_labels(out, game_labels(options.game, options.sight, seen, rho))
+    print(f"{out} holds {len(rho)} pairs: try `saplan fit-attributes {out}`")
 
 
 @dataclass(frozen=True)
 class FitAttributes(Generic[Numbers]):
-    """Learn to read attributes off what is seen. FILE holds labelled pairs, such as `saplan label` writes."""
+    """Learn to read attributes from observations. FILE holds labelled pairs, as `saplan label` writes them."""
 
     settings: Numbers
     out: Path | None = None
-    """The file; by default that of the labels with `-fitted` in its name."""
+    """The file to write; by default the name of the labels with `-fitted` appended."""
     geometry: str = "structured"
     """The loss: `structured` (each block's own geometry), `squared` (of plain numbers) or `one-hot` (cross-entropy)."""
     tests: float = 0.1
-    """Share of the pairs that errors are measured on, 5,000 at most."""
+    """Share of the pairs held out to measure errors, 5,000 at most."""
     seed: int = 0
-    """Seed of everything random."""
+    """Seed of all randomness."""
 
 
-def fit_attributes(arguments: list[str]) -> None:
+def fit_attributes_command(arguments: list[str]) -> None:
     """`saplan fit-attributes FILE`."""
     name, rest = take_first("a file of labels", "fit-attributes labels/switches.safetensors", arguments)
     file = Path(name)
@@ -76,7 +76,7 @@ def fit_attributes(arguments: list[str]) -> None:
     from saplan.training.progress import Counter
 
     default = FitAttributes(settings=RegressorSettings())
-    options = read(FitAttributes, "fit-attributes FILE", rest, (RegressorSettings,), default)
+    options = read_options(FitAttributes, "fit-attributes FILE", rest, (RegressorSettings,), default)
     check_number("--seed", options.seed)
     if not 0 <= options.tests <= 0.5:
         raise InputError(f"--tests must lie in 0..0.5, got {options.tests}")
@@ -89,11 +89,14 @@ def fit_attributes(arguments: list[str]) -> None:
     count.close()
     write_fitted(out, fitted)
     if tests:
-        told = fitted.about["test"]
-        print(f"read wrongly, of {tests} pairs that were kept aside:")
-        for name, error in told["error"].items():
-            print(f"  {name:<16} {error:8.3%}   off by {told['absolute_error'][name]:.3f} on average")
-        print(f"  {'any of them':<16} {told['any_error']:8.3%}")
-        print(f"confidence is off by {told['calibration_error']:.3f} on average")
-    game = labels.source.game or "GAME"
-    print(f"the attributes are in {out}: try `saplan train {game} --attributes fitted:{out}`")
+        print(fit_report(fitted.about["test"], tests))
+    print(f"the attributes are in {out}: try `saplan train {labels.game or 'GAME'} --attributes fitted:{out}`")
+
+
+def fit_report(measured: dict[str, Any], tests: int) -> str:
+    """The errors of fitted attributes on held-out pairs, as text."""
+    lines = [f"errors on {tests} held-out pairs:"]
+    for name, error in measured["error"].items():
+        lines.append(f"  {name:<16} {error:8.3%}   off by {measured['absolute_error'][name]:.3f} on average")
+    lines.append(f"  {'any of them':<16} {measured['any_error']:8.3%}")
+    return "\n".join([*lines, f"confidence is off by {measured['calibration_error']:.3f} on average"])

@@ -1,4 +1,4 @@
-"""Reading what a person typed: options from dataclasses, and one line for what is wrong."""
+"""Command-line options, read into dataclasses; every mistake becomes one line."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ Options = TypeVar("Options")
 
 
 def take_game(command: str, arguments: list[str]) -> tuple[str, list[str]]:
-    """Splits off the game's name, the first argument of a command; its rules are among the other arguments."""
+    """Splits off the first argument, a game's name; the game's rules are among the other arguments."""
     from saplan.games import GAMES
 
     known = ", ".join(GAMES)
@@ -28,7 +28,7 @@ def take_game(command: str, arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def value_of(option: str, arguments: list[str], default: str) -> str:
-    """The value of an option that decides which other options there are."""
+    """The value of an option that decides which other options exist."""
     for k, word in enumerate(arguments):
         if word.startswith(option + "="):
             return word.partition("=")[2]
@@ -38,12 +38,12 @@ def value_of(option: str, arguments: list[str], default: str) -> str:
 
 
 def take_run(command: str, arguments: list[str]) -> tuple[str, list[str]]:
-    """Splits off the run, the first argument of a command."""
+    """Splits off the first argument, a run."""
     return take_first("a run directory or a game", f"{command} switches", arguments)
 
 
 def take_first(what: str, example: str, arguments: list[str]) -> tuple[str, list[str]]:
-    """Splits off the first argument of a command, which must be there unless help is wanted."""
+    """Splits off the first argument of a command, which is required except before `--help`."""
     if arguments and arguments[0] in ("-h", "--help"):
         return "", arguments
     if not arguments or arguments[0].startswith("-"):
@@ -51,14 +51,14 @@ def take_first(what: str, example: str, arguments: list[str]) -> tuple[str, list
     return arguments[0], arguments[1:]
 
 
-def read(
+def read_options(
     options: type[Options],
     command: str,
     arguments: list[str],
     rules: type | tuple[type, ...] | None = None,
     default: Options | None = None,
 ) -> Options:
-    """The options of a command, read from its arguments; `rules` are the types that a generic one takes."""
+    """The options of a command, read from its arguments; `rules` are the type arguments of a generic dataclass."""
     import tyro
 
     shape: type[Options] = options if rules is None else options[rules]  # type: ignore[index]
@@ -67,15 +67,19 @@ def read(
     try:
         with contextlib.redirect_stderr(complaint), tables():
             given: dict[str, Any] = {} if default is None else {"default": default}
-            return tyro.cli(shape, prog=f"saplan {command}", args=arguments, config=config, **given)
+            found: Options = tyro.cli(shape, prog=f"saplan {command}", args=arguments, config=config, **given)
+            return found
     except SystemExit as stop:
         if not stop.code:
             raise
-        raise InputError(one_line(complaint.getvalue())) from None
+        raise InputError(message_of(complaint.getvalue())) from None
+
+
+read = read_options  # for games.py and watching.py
 
 
 def tables() -> Any:
-    """Teaches tyro, while it is entered, to read tables of whole numbers as `0,2,3/3,0,2/2,3,0`."""
+    """A context in which tyro reads tables of integers written as `0,2,3/3,0,2/2,3,0`."""
     from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
     registry = ConstructorRegistry()
@@ -96,11 +100,11 @@ def tables() -> Any:
 
 
 RULE = "\0"
-"""Stands for a line drawn across a box."""
+"""Stands for a horizontal line in a box."""
 
 
-def one_line(box: str) -> str:
-    """What tyro says in a box, as one line: its first part, and the option it suggests."""
+def message_of(box: str) -> str:
+    """One line from the box that tyro prints: the message, and the option that it suggests."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
     rows = [row.strip("│ ") for row in plain.splitlines() if not row.startswith(("╭", "╰"))]
     parts = " ".join(RULE if set(row) in ({"─"}, {"-"}) else row for row in rows).split(RULE)
@@ -116,19 +120,19 @@ def one_line(box: str) -> str:
 
 
 def check_number(option: str, value: int) -> None:
-    """`InputError` unless the number can be a seed or a count of steps."""
+    """Raises `InputError` unless the number can be a seed or a count of steps."""
     if not 0 <= value < 2**31:
         raise InputError(f"{option} must lie in 0..{2**31 - 1}, got {value}")
 
 
 def check_seconds(option: str, value: float) -> None:
-    """`InputError` unless the number can be a time."""
+    """Raises `InputError` unless the number can be a time."""
     if not 0 <= value < float("inf"):
-        raise InputError(f"{option} must be a number of seconds, not negative, got {value}")
+        raise InputError(f"{option} must be a number of seconds from 0 up, got {value}")
 
 
 def number_of_devices(text: str) -> int:
-    """How many devices `--devices` asks for, 0 for all."""
+    """The number of devices in `--devices`, 0 for all."""
     if text == "all":
         return 0
     if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):

@@ -1,4 +1,4 @@
-"""Standard input, output and error when they are closed or full: one line, and an exit code."""
+"""Closed or full standard streams: one line and an exit code instead of a traceback."""
 
 import contextlib
 import errno
@@ -14,11 +14,11 @@ CLOSED = "standard output is closed: send it somewhere, such as `>/dev/null`"
 
 
 def check_streams() -> None:
-    """Makes closed streams harmless; `InputError` if there is no standard output to answer on."""
+    """Makes closed streams harmless; `InputError` if standard output is closed."""
     for number in range(3):
         _occupy(number)
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for as long as the program runs)
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (open until the program ends)
     if sys.stdout is None:
         raise InputError(CLOSED)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -26,7 +26,7 @@ def check_streams() -> None:
 
 
 def _occupy(number: int) -> None:
-    """Keeps the number of a closed stream from being given to the next file, which prints would then go into."""
+    """Opens the null device for a closed stream, so that the next file does not get its number and the prints."""
     try:
         os.fstat(number)
     except OSError:
@@ -38,12 +38,12 @@ def _occupy(number: int) -> None:
 
 
 def takes_no_more(error: OSError) -> bool:
-    """Whether an error comes from a print: files name themselves in theirs."""
+    """Whether an error comes from a print: errors of files have a file name."""
     return error.filename is None and error.errno in NO_ROOM
 
 
 def settle(stream: Any) -> None:
-    """Drops what a stream does not take, so that Python does not fail again when it closes its files."""
+    """Discards output that a stream does not accept, so that Python does not fail again at exit."""
     if stream is None:
         return
     try:
@@ -54,7 +54,7 @@ def settle(stream: Any) -> None:
 
 
 def standard_input() -> Any:
-    """What a person types, or `InputError` if that stream is closed."""
+    """Standard input, or `InputError` if it is closed."""
     if sys.stdin is None:
         raise InputError("standard input is closed: type keys, or send some through a pipe")
     return sys.stdin

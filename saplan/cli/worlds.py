@@ -3,9 +3,10 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from saplan.cli.options import read, take_first
+from saplan.cli.options import read_options, take_first
 from saplan.errors import InputError
 
 WORLD = "world"
@@ -13,52 +14,69 @@ WORLD = "world"
 
 @dataclass(frozen=True)
 class Check:
-    """Find what would go wrong with a world of yours, by random play. The file is run as Python runs a script's
-    imports; it holds a world, or a function without arguments that makes one.
+    """Find mistakes in a world of yours by random play. FILE is imported as a Python module; it defines a world, or a
+    function without arguments that makes one.
 
-    Finds attributes outside their space, blocks that do not fit what is seen, changes that no action causes, hidden
-    preconditions, resets that leave something behind. Exit code 1 if something must be mended.
+    Finds attributes outside their space, blocks that do not fit the values, changes that no action causes, hidden
+    preconditions, and resets that do not clear all state. Exit code 1 if something must be fixed.
     """
 
     steps: int = 500
-    """Steps of every lane."""
+    """Steps per lane."""
     lanes: int = 32
     """Episodes played side by side."""
     seed: int = 0
+    """Seed of all randomness."""
 
 
-def check(arguments: list[str]) -> None:
-    """`saplan check`."""
+def check_command(arguments: list[str]) -> None:
+    """`saplan check FILE`."""
     place, rest = take_first(
-        "a file that holds a world", "check my_world.py` or `saplan check my_world.py:taxi", arguments
+        "a file that defines a world", "check my_world.py` or `saplan check my_world.py:taxi", arguments
     )
-    options = read(Check, "check FILE[:NAME]", rest)
+    options = read_options(Check, "check FILE[:NAME]", rest)
     for name, least in (("steps", 20), ("lanes", 1)):
         if not least <= getattr(options, name) <= 100_000:
             raise InputError(f"--{name} must lie in {least}..100000, got {getattr(options, name)}")
 
-    from saplan.envs.check import check_world, summary
+    from saplan.envs.check import check_world, findings_text
 
     world = load_world(place)
     print(f"{world.name}: {world.space}", flush=True)
     found = check_world(
         world, options.steps, options.lanes, options.seed, lambda line: print(line, file=sys.stderr, flush=True)
     )
-    print("\n".join(summary(found)))
+    print("\n".join(findings_text(found)))
     if any(finding.wrong for finding in found):
         raise SystemExit(1)
 
 
 def load_world(place: str) -> Any:
-    """The world that a file of Python holds: `my_world.py:name`, or the one called `world`, or the only one."""
-    import importlib.util
-
+    """The world that a Python file defines: `my_world.py:name`, or the one called `world`, or the only one."""
     from saplan.games import Game
 
     text, _, name = place.rpartition(":") if place.rpartition(":")[0].endswith(".py") else (place, "", "")
     path = Path(text)
     if not path.is_file() or path.suffix != ".py":
-        raise InputError(f"{text} is no Python file: write one that holds a world, see docs/your-world.md")
+        raise InputError(f"{text} is not a Python file: write one that defines a world, see docs/your-world.md")
+    module = _import_file(path)
+    if name and not hasattr(module, name):
+        raise InputError(f"{path} does not define {name!r}")
+    candidates = [name] if name else [WORLD, *(key for key, value in vars(module).items() if isinstance(value, Game))]
+    for candidate in candidates:
+        value = getattr(module, candidate, None)
+        try:
+            made = value() if callable(value) and not isinstance(value, Game) else value
+        except TypeError as error:
+            raise InputError(f"{path}: {candidate} does not make a world: {error}") from None
+        if isinstance(made, Game):
+            return made
+    raise InputError(f"{path} defines no world: call it `world`, or name it as in `{path}:name`")
+
+
+def _import_file(path: Path) -> ModuleType:
+    import importlib.util
+
     sys.path.insert(0, str(path.parent.resolve()))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
@@ -69,15 +87,4 @@ def load_world(place: str) -> Any:
         spec.loader.exec_module(module)
     except (ImportError, SyntaxError) as error:
         raise InputError(f"{path} cannot be run: {error}") from None
-    if name and not hasattr(module, name):
-        raise InputError(f"{path} has nothing called {name!r}")
-    candidates = [name] if name else [WORLD, *(key for key, value in vars(module).items() if isinstance(value, Game))]
-    for candidate in candidates:
-        value = getattr(module, candidate, None)
-        try:
-            made = value() if callable(value) and not isinstance(value, Game) else value
-        except TypeError as error:
-            raise InputError(f"{path}: {candidate} does not make a world: {error}") from None
-        if isinstance(made, Game):
-            return made
-    raise InputError(f"{path} holds no world: call it `world`, or name it as in `{path}:name`")
+    return module

@@ -1,6 +1,6 @@
-"""Doors to other people's worlds. Importing this room registers the games with Gymnasium.
+"""Adapters to and from other packages' environments. Importing this package registers the games with Gymnasium.
 
-Gymnasium imports it by itself for ids that name it: `gymnasium.make("saplan.envs:saplan/Switches-v0")`.
+Gymnasium imports it automatically for ids that name it: `gymnasium.make("saplan.envs:saplan/Switches-v0")`.
 """
 
 import gymnasium

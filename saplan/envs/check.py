@@ -1,4 +1,4 @@
-"""What would go wrong with a world, found by random play and said in plain words."""
+"""Checks of a world by random play: attributes, blocks, hidden causes, short or unrepeatable episodes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,85 +10,104 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from saplan.algebra import Cyclic, Exogenous, Integer, Natural, Real
+from saplan.algebra import Block, Cyclic, Exogenous, Integer, Natural, Real
 from saplan.games import Game
 from saplan.games.world_errors import readable_errors
 
 MANY = 12
-"""Different changes of a count beyond which it is hardly one."""
+"""Different changes of a count beyond which it is hardly a count."""
 ENOUGH = 10
-"""Times that something must have happened before anything is said of it."""
-AGAIN = 16
+"""Observed cases that a statement needs."""
+REPLAYED = 16
 """Episodes that are played twice."""
 TRIALS = 12
-"""Moments at which all actions are tried, most of them early: on the host, to go back is to play an episode again."""
+"""Steps at which all actions are tried, most of them early: on the host, going back means replaying an episode."""
+SOON = 3
+"""A visit is young up to this many times the median age at which the change comes."""
 Show = Callable[[str], None]
+Values = tuple[float, ...]
+Counts = tuple[tuple[int, int], tuple[int, int]]
+"""(changes, steps) of young visits, and of old ones."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is worth knowing about a world."""
+    """One statement about a world."""
 
     wrong: bool
-    """Whether it must be mended; else it is good to know."""
+    """Whether it must be fixed; otherwise it is only useful to know."""
     text: str
 
 
 @dataclass(frozen=True)
-class Played:
-    """Random play: arrays over (time, lanes)."""
+class RandomPlay:
+    """Arrays over (time, lanes) from random actions."""
 
     rho: np.ndarray
-    """Before every step, one moment more than there are steps."""
+    """Before every step and after the last."""
     over: np.ndarray
-    """Whether the episode is over at a moment; nothing that follows in this lane counts."""
+    """Whether the episode is over; later steps of the lane do not count."""
     caused: np.ndarray
-    """Whether every coordinate stayed as it was under some other action, where that was tried; else True."""
+    """Whether every coordinate stayed the same under some action, where all were tried; else True."""
 
     @property
     def alive(self) -> np.ndarray:
-        """Steps that were taken in an episode that was not over."""
+        """Whether a step was taken in an episode that was not over."""
         return ~np.logical_or.accumulate(self.over, axis=0)[:-1]
+
+    def changes(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Values of coordinate k before and after each step that changed it."""
+        before, after = (rho[self.alive] for rho in (self.rho[:-1, :, k], self.rho[1:, :, k]))
+        moved = before != after
+        return before[moved], after[moved]
 
 
 def check_world(
     world: Game[Any], steps: int = 500, lanes: int = 32, seed: int = 0, show: Show = lambda line: None
 ) -> list[Finding]:
-    """Plays at random and says what would go wrong, and then what is good to know; `show` is told of the progress."""
+    """Findings about a world from random play, those that must be fixed first; `show` receives the progress."""
     with readable_errors(world):
         played = play_at_random(world, steps, lanes, seed, show)
-        found = [finding for look in (_outside, _blocks, _by_itself, _hidden, _ends) for finding in look(world, played)]
-        found += _again(world, seed)
+        checks = (_outside, _wrong_blocks, _uncaused, _hidden, _short)
+        found = [finding for check in checks for finding in check(world, played)]
+        found += _not_repeatable(world, seed)
     return sorted(found, key=lambda finding: not finding.wrong)
 
 
-def play_at_random(world: Game[Any], steps: int, lanes: int, seed: int, show: Show = lambda line: None) -> Played:
-    """So many random steps in every lane, with all actions tried at a few moments."""
+def findings_text(found: list[Finding]) -> list[str]:
+    """The findings as lines for people."""
+    lines = [f"{'✗' if finding.wrong else '·'} {finding.text}" for finding in found]
+    if not any(finding.wrong for finding in found):
+        lines.append("✓ no problems found")
+    return lines
+
+
+def play_at_random(world: Game[Any], steps: int, lanes: int, seed: int, show: Show = lambda line: None) -> RandomPlay:
+    """Random steps in every lane, with all actions tried at a few of them."""
     reset_key, act_key, step_key = jax.random.split(jax.random.key(seed), 3)
     state = jax.jit(jax.vmap(world.reset))(jax.random.split(reset_key, lanes))
     action = jax.random.randint(act_key, (steps, lanes), 0, len(world.actions))
     trials = set(np.geomspace(1, steps - 1, TRIALS).astype(int).tolist())
-    rows: list[tuple[Array, ...]] = [_seen(world, state)[::2]]
+    rows: list[tuple[Array, ...]] = [_perceive(world, state)[::2]]
     caused = []
     for t, key in enumerate(jax.random.split(step_key, steps)):
         if t % max(1, steps // 5) == 0:
             show(f"playing at random: {t} of {steps} steps in {lanes} lanes")
-        following, stays = _one(world, key, state, action[t], t in trials)
-        rows.append(_seen(world, following)[::2])
+        state, stays = _step(world, key, state, action[t], t in trials)
+        rows.append(_perceive(world, state)[::2])
         caused.append(stays)
-        state = following
     rho, over = (np.stack([np.asarray(row[k]) for row in rows]) for k in (0, 1))
-    return Played(rho, over, np.stack([np.asarray(row) for row in caused]))
+    return RandomPlay(rho, over, np.stack([np.asarray(row) for row in caused]))
 
 
 @eqx.filter_jit
-def _seen(world: Game[Any], state: Any) -> tuple[Array, Array, Array]:
+def _perceive(world: Game[Any], state: Any) -> tuple[Array, Array, Array]:
     return jax.vmap(world.attributes)(state), jax.vmap(world.observe)(state), jax.vmap(world.over)(state)
 
 
 @eqx.filter_jit
-def _one(world: Game[Any], key: PRNGKeyArray, state: Any, action: Array, all_actions: bool) -> tuple[Any, Array]:
-    """One step of every lane, and whether each coordinate would have stayed under some action."""
+def _step(world: Game[Any], key: PRNGKeyArray, state: Any, action: Array, all_actions: bool) -> tuple[Any, Array]:
+    """One step of every lane, and whether each coordinate would have stayed the same under some action."""
     keys = jax.random.split(key, len(action))
     step = jax.vmap(world.step)
     before = jax.vmap(world.attributes)(state)
@@ -99,33 +118,35 @@ def _one(world: Game[Any], key: PRNGKeyArray, state: Any, action: Array, all_act
     return step(keys, state, action), stays
 
 
-def _outside(world: Game[Any], played: Played) -> Iterator[Finding]:
-    """Values that are no elements of their blocks."""
-    for k, (name, block) in enumerate(zip(world.space.names, world.space.blocks, strict=True)):
+def _coordinates(world: Game[Any]) -> Iterator[tuple[int, str, Block]]:
+    yield from ((k, *pair) for k, pair in enumerate(zip(world.space.names, world.space.blocks, strict=True)))
+
+
+def _outside(world: Game[Any], played: RandomPlay) -> Iterator[Finding]:
+    """Values that are not elements of their blocks."""
+    for k, name, block in _coordinates(world):
         values = played.rho[..., k]
         bad = ~(np.asarray(block.contains(jnp.asarray(values))) & np.isfinite(values))
         if bad.any():
             shown = ", ".join(f"{value:g}" for value in np.unique(values[bad])[:3])
-            yield Finding(True, f"{name}: {shown} is not in {block.symbol} ({bad.sum()} of {bad.size} moments)")
+            yield Finding(True, f"{name}: {shown} is not in {block.symbol} ({bad.sum()} of {bad.size} values)")
 
 
-def _blocks(world: Game[Any], played: Played) -> Iterator[Finding]:
-    """Blocks that do not fit what is seen."""
-    for k, (name, block) in enumerate(zip(world.space.names, world.space.blocks, strict=True)):
-        before, after = (moments[played.alive] for moments in (played.rho[:-1, :, k], played.rho[1:, :, k]))
-        moved = before != after
-        if not moved.any():
-            yield Finding(False, f"{name}: never changed; goals that ask for it need luck or longer training")
-            continue
-        if isinstance(block, Natural | Integer):
-            yield from _whole(name, before[moved], after[moved])
+def _wrong_blocks(world: Game[Any], played: RandomPlay) -> Iterator[Finding]:
+    """Blocks that do not fit the observed values."""
+    for k, name, block in _coordinates(world):
+        before, after = played.changes(k)
+        if not len(before):
+            yield Finding(False, f"{name}: never changed; goals that name it need luck or longer training")
+        elif isinstance(block, Natural | Integer):
+            yield from _not_a_count(name, before, after)
         elif isinstance(block, Cyclic) and block.q > 2:
-            yield from _cycle(name, block, before[moved], after[moved])
+            yield from _not_a_cycle(name, block, before, after)
         elif isinstance(block, Real) and np.all(played.rho[..., k] == np.round(played.rho[..., k])):
-            yield Finding(True, f"{name}: only whole numbers were seen; a Natural or an Integer plans exactly")
+            yield Finding(True, f"{name}: all values were integers; a Natural or an Integer plans exactly")
 
 
-def _whole(name: str, before: np.ndarray, after: np.ndarray) -> Iterator[Finding]:
+def _not_a_count(name: str, before: np.ndarray, after: np.ndarray) -> Iterator[Finding]:
     changes, often = np.unique(after - before, return_counts=True)
     least, most = min(before.min(), after.min()), max(before.max(), after.max())
     back = (before == most) & (after == least)
@@ -136,32 +157,30 @@ def _whole(name: str, before: np.ndarray, after: np.ndarray) -> Iterator[Finding
         yield Finding(True, f"{name}: changed by {len(changes)} different amounts; is it a quantity, Real(resolution)?")
 
 
-def _cycle(name: str, block: Cyclic, before: np.ndarray, after: np.ndarray) -> Iterator[Finding]:
-    ends = (before == block.q - 1) & (after == 0) | (before == 0) & (after == block.q - 1)
-    at_ends = np.isin(before, (0, block.q - 1))
-    if at_ends.sum() >= 2 * ENOUGH and not ends.any():
-        yield Finding(
-            True, f"{name}: never went from {block.q - 1} to 0 or back in {at_ends.sum()} tries; a count, not a cycle?"
-        )
+def _not_a_cycle(name: str, block: Cyclic, before: np.ndarray, after: np.ndarray) -> Iterator[Finding]:
+    last = block.q - 1
+    wraps = (before == last) & (after == 0) | (before == 0) & (after == last)
+    at_ends = np.isin(before, (0, last))
+    if at_ends.sum() >= 2 * ENOUGH and not wraps.any():
+        text = f"{name}: never went from {last} to 0 or back in {at_ends.sum()} tries; a count, not a cycle?"
+        yield Finding(True, text)
 
 
-def _by_itself(world: Game[Any], played: Played) -> Iterator[Finding]:
-    """Changes that no action prevents."""
-    for k, (name, block) in enumerate(zip(world.space.names, world.space.blocks, strict=True)):
+def _uncaused(world: Game[Any], played: RandomPlay) -> Iterator[Finding]:
+    """Changes that happen under every action."""
+    for k, name, block in _coordinates(world):
         free = (~played.caused[..., k] & played.alive).sum()
         if free and not block.exogenous:
-            yield Finding(True, f"{name}: changed whatever the agent did at {free} moments; mark it Exogenous(...)")
-        elif isinstance(block, Exogenous):
-            moved = (played.rho[1:, :, k] != played.rho[:-1, :, k])[played.alive].any()
-            if not moved:
-                yield Finding(False, f"{name}: is marked Exogenous and never changed")
+            yield Finding(True, f"{name}: changed under every action at {free} steps; mark it Exogenous(...)")
+        elif isinstance(block, Exogenous) and not len(played.changes(k)[0]):
+            yield Finding(False, f"{name}: is marked Exogenous and never changed")
 
 
-def _hidden(world: Game[Any], played: Played) -> Iterator[Finding]:
-    """Changes that come soon or never at the same ρ: something that ρ does not say decides.
+def _hidden(world: Game[Any], played: RandomPlay) -> Iterator[Finding]:
+    """A change that comes soon or never at the same ρ, so that a variable outside ρ decides.
 
-    A visit is a stretch of one lane at one ρ. If all visits were alike, a change that often comes early would still
-    come to those that have waited long.
+    A visit is a stretch of one lane at one ρ. If all visits were alike, a change that often comes early would also come
+    late in the visits that last long.
     """
     visits = _visits(world, played)
     for (rho, delta), (early, late) in sorted(visits.items(), key=lambda item: -item[1][0][0])[:200]:
@@ -171,28 +190,22 @@ def _hidden(world: Game[Any], played: Played) -> Iterator[Finding]:
         expected = hits / exposed * late_exposed
         if expected >= ENOUGH and late_hits < 0.1 * expected:
             text = world.space.format_delta(np.array(delta, np.float32))
-            where = world.space.format(rho)
             yield Finding(
                 True,
-                f"{text} at {where}: came {hits} times soon, but only {late_hits} times to those that waited longer, "
-                f"where {expected:.0f} would be expected; something that the attributes do not say decides",
+                f"{text} at {world.space.format(rho)}: came {hits} times early in a visit, but only {late_hits} times "
+                f"late, where {expected:.0f} would be expected; a variable outside the attributes decides",
             )
             return
 
 
-Counts = tuple[tuple[int, int], tuple[int, int]]
-SOON = 3
-"""A visit is young until it is this many times as old as changes are in the middle."""
-
-
-def _visits(world: Game[Any], played: Played) -> dict[tuple[tuple[float, ...], tuple[float, ...]], Counts]:
+def _visits(world: Game[Any], played: RandomPlay) -> dict[tuple[Values, Values], Counts]:
     """For every (ρ, δρ): how often the change came to young and to old visits, and how many steps those had."""
     space, alive = world.space, played.alive
     rho = np.where(space.exogenous, 0, played.rho)
     changed = np.any(rho[1:] != rho[:-1], axis=-1) & alive
     deltas = np.asarray(space.snap(space.difference(jnp.asarray(rho[1:]), jnp.asarray(rho[:-1]))))
-    ages: dict[tuple[Any, Any], list[int]] = {}
-    stays: dict[tuple[float, ...], list[int]] = {}
+    ages: dict[tuple[Values, Values], list[int]] = {}
+    stays: dict[Values, list[int]] = {}
     for lane in range(rho.shape[1]):
         began = 0
         for t in range(rho.shape[0] - 1):
@@ -204,54 +217,41 @@ def _visits(world: Game[Any], played: Played) -> dict[tuple[tuple[float, ...], t
                 if changed[t, lane]:
                     ages.setdefault((here, tuple(deltas[t, lane].tolist())), []).append(t + 1 - began)
                 began = t + 1
-    counts: dict[tuple[tuple[float, ...], tuple[float, ...]], Counts] = {}
+    counts: dict[tuple[Values, Values], Counts] = {}
     for (here, delta), times in ages.items():
         young, stay, when = SOON * np.median(times), np.array(stays[here]), np.array(times)
         soon = int(np.minimum(stay, young).sum())
-        counts[here, delta] = (
-            (int((when <= young).sum()), soon), (int((when > young).sum()), int(stay.sum()) - soon)
-        )  # fmt: skip
+        early, late = int((when <= young).sum()), int((when > young).sum())
+        counts[here, delta] = (early, soon), (late, int(stay.sum()) - soon)
     return counts
 
 
-def _ends(world: Game[Any], played: Played) -> Iterator[Finding]:
-    """Episodes that are over before anything can be learnt."""
-    lengths = np.where(played.over.any(axis=0), played.over.argmax(axis=0), len(played.over))
-    if np.median(lengths) < 10:
-        yield Finding(
-            True, f"episodes are over after {np.median(lengths):.0f} steps of random play; can they go on (`endless`)?"
-        )
+def _short(world: Game[Any], played: RandomPlay) -> Iterator[Finding]:
+    """Episodes that end before an agent can learn from them."""
+    length = np.median(np.where(played.over.any(axis=0), played.over.argmax(axis=0), len(played.over)))
+    if length < 10:
+        yield Finding(True, f"episodes end after {length:.0f} steps of random play; can they continue (`endless`)?")
 
 
-def _again(world: Game[Any], seed: int) -> list[Finding]:
-    """Whether the same beginning and the same actions lead to the same again, with other episodes between."""
-    keys = jax.random.split(jax.random.key(seed + 1), AGAIN)
-    actions = jax.random.randint(jax.random.key(seed + 2), (20, AGAIN), 0, len(world.actions))
+def _not_repeatable(world: Game[Any], seed: int) -> list[Finding]:
+    """Different results from the same seed and actions, played twice with other episodes in between."""
+    keys = jax.random.split(jax.random.key(seed + 1), REPLAYED)
+    actions = jax.random.randint(jax.random.key(seed + 2), (20, REPLAYED), 0, len(world.actions))
 
-    def episode() -> tuple[list[Any], list[Any]]:
+    def episode() -> list[tuple[Array, Array, Array]]:
         state = jax.jit(jax.vmap(world.reset))(keys)
-        moments = [_seen(world, state)]
+        steps = [_perceive(world, state)]
         for t, key in enumerate(jax.random.split(jax.random.key(seed + 3), len(actions))):
-            state, _ = _one(world, key, state, actions[t], False)
-            moments.append(_seen(world, state))
-        return moments[:1], moments[1:]
+            state, _ = _step(world, key, state, actions[t], False)
+            steps.append(_perceive(world, state))
+        return steps
 
-    first, second = episode(), episode()
     same = [
-        all(np.array_equal(a, b, equal_nan=True) for x, y in zip(*pair, strict=True) for a, b in zip(x, y, strict=True))
-        for pair in zip(first, second, strict=True)
+        all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))
+        for one, other in zip(episode(), episode(), strict=True)
     ]
     if not same[0]:
-        return [Finding(True, "the same seed begins differently after other episodes: reset leaves something behind")]
-    if not same[1]:
-        text = "the same seed and actions lead elsewhere the second time: chance that the seed does not decide"
-        return [Finding(True, text)]
+        return [Finding(True, "the same seed starts differently after other episodes: reset does not clear all state")]
+    if not all(same):
+        return [Finding(True, "the same seed and actions lead to different states: unseeded randomness")]
     return []
-
-
-def summary(found: list[Finding]) -> list[str]:
-    """The findings as lines for people."""
-    lines = [f"{'✗' if finding.wrong else '·'} {finding.text}" for finding in found]
-    if not any(finding.wrong for finding in found):
-        lines.append("✓ nothing that would go wrong was seen")
-    return lines

@@ -1,8 +1,8 @@
-"""Environments at work: each plays an episode, and any moment of any episode can be come back to.
+"""Episodes of Gymnasium environments on the host, which can be continued from any earlier step.
 
-An environment is looked up by the ticket of its episode, which is its seed. If it stands at another moment than the one
-asked about, or has been given to another episode since, the episode is played again up to there. That gives the same
-as long as an environment does the same again when it is given the same seed and the same actions.
+An environment is found by the ticket of its episode, which is the seed. If it has reached another step than the one
+requested, or plays another episode by now, the host replays the episode up to that step. The result is the same if the
+environment is deterministic given its seed and its actions.
 """
 
 from collections import OrderedDict, deque
@@ -11,61 +11,65 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import gymnasium
-import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 from jaxtyping import Array, Int32
 
 from saplan.algebra import Product
+from saplan.envs.external import validate_rho, validate_size
 from saplan.envs.histories import START, Histories, History
 from saplan.envs.readers import Reader, reader_of
 from saplan.errors import InputError
 
-Attributes = Callable[[Any, dict[str, Any], Any], Sequence[float]]
+GymAttributes = Callable[[Any, dict[str, Any], Any], Sequence[float]]
 """(observation, info, unwrapped environment) → ρ."""
 Numbers = Int32[Array, "*lanes"] | Int32[np.ndarray, "*lanes"]
 SPARE = 4
-"""Environments kept ready, for every one that is asked about at once: those in play, those to come, and those of
-another batch. Fewer would cost time, not change anything.
+"""Environments kept per episode of the largest batch: for the episodes in play, the next ones, and those of another
+batch. Fewer would be slower and give the same results.
 """
 RECENT = 256
-"""Calls after which the size of a large batch is forgotten, and its environments are closed."""
+"""Calls after which the size of a large batch no longer counts, and its environments are released."""
 PADDING = -1
-"""In place of an action, after the end of a row of actions."""
+"""Fills a row of actions after its end."""
 
 
-class Moment(NamedTuple):
-    """What is known of a moment."""
+class Snapshot(NamedTuple):
+    """Observation, attributes and end of an episode at one step."""
 
     seen: np.ndarray
     rho: np.ndarray
     over: bool = False
     lost: bool = False
-    """Over by the rules, not because time is up."""
+    """The episode ended by the rules, not by its time limit."""
 
 
 @dataclass
 class Episode:
-    """An environment at work."""
+    """An environment and the step that its episode has reached."""
 
     env: gymnasium.Env[Any, Any]
     history: History
     clock: int
-    last: Moment
+    last: Snapshot
 
     @property
-    def now(self) -> tuple[int, Moment]:
-        """The path to the present moment, and the moment."""
+    def now(self) -> tuple[int, Snapshot]:
+        """The path to the current step, and its snapshot."""
         return self.history.paths[self.clock - 1] if self.clock else START, self.last
 
 
 class Host:
-    """The environments behind the tickets."""
+    """The environments behind the tickets. All methods take arrays with one entry per episode."""
 
     def __init__(
-        self, make: Callable[[], gymnasium.Env[Any, Any]], attributes: Attributes, space: Product, endless: bool = False
+        self,
+        make: Callable[[], gymnasium.Env[Any, Any]],
+        attributes: GymAttributes,
+        space: Product,
+        endless: bool = False,
     ) -> None:
-        """Makes one environment, to see what it is like."""
+        """Makes one environment, to read its spaces."""
         self.make, self.attributes, self.space, self.endless = make, attributes, space, endless
         self.live: OrderedDict[int, Episode] = OrderedDict()
         self.idle: list[gymnasium.Env[Any, Any]] = [make()]
@@ -76,23 +80,21 @@ class Host:
             raise InputError(f"actions must be discrete, these are {env.action_space}")
         self.actions, self.first = int(env.action_space.n), int(env.action_space.start)
         self.reader: Reader = reader_of(env.observation_space)
-        rho = self._perceive(env, *env.reset(seed=0)).rho
-        if not bool(space.contains(jnp.asarray(rho))):
-            raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
+        validate_rho(space, self._perceive(env, *env.reset(seed=0)).rho)
 
     def reset(self, tickets: Numbers) -> tuple[np.ndarray, ...]:
-        """The first moments of episodes."""
+        """The first steps of episodes."""
         self._make_room(tickets.size)
         return self._batch(tickets.shape, [self._at(ticket, 0, START).now for ticket in _listed(tickets)])
 
     def step(self, tickets: Numbers, clocks: Numbers, paths: Numbers, actions: Numbers) -> tuple[np.ndarray, ...]:
-        """What follows from these moments."""
+        """The steps that follow these actions."""
         self._make_room(tickets.size)
         each = zip(_listed(tickets), _listed(clocks), _listed(paths), _listed(actions), strict=True)
         return self._batch(tickets.shape, [self._advance(*one) for one in each])
 
     def recall(self, tickets: Numbers, clocks: Numbers, paths: Numbers) -> tuple[np.ndarray, ...]:
-        """The actions that lead to these moments, a row each, padded at its end."""
+        """The actions that lead to these steps: one row per episode, padded at its end."""
         rows = np.full((tickets.size, int(clocks.max(initial=0))), PADDING, np.int32)
         each = zip(_listed(tickets), _listed(clocks), _listed(paths), strict=True)
         for row, (ticket, clock, path) in zip(rows, each, strict=True):
@@ -100,7 +102,7 @@ class Host:
         return (rows.reshape(*tickets.shape, rows.shape[-1]),)
 
     def restore(self, tickets: Numbers, clocks: Numbers, paths: Numbers, actions: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Takes in what `recall` has told, in this process or another; `InputError` if that does not fit."""
+        """Accepts actions that `recall` returned in any process; `InputError` if they do not fit the steps."""
         rows = actions.reshape(tickets.size, actions.shape[-1])
         for ticket, clock, path, row in zip(_listed(tickets), _listed(clocks), _listed(paths), rows, strict=True):
             played = row[:clock].tolist()
@@ -110,21 +112,21 @@ class Host:
         return ()
 
     def picture(self, ticket: int, clock: int, path: int) -> np.ndarray:
-        """The environment's own picture of a moment."""
+        """The environment's own picture of a step."""
         picture = self._at(ticket, clock, path).env.render()
         if not isinstance(picture, np.ndarray):
-            raise InputError("the environment draws no pictures: make it with render_mode='rgb_array'")
+            raise InputError("the environment returns no pictures: make it with render_mode='rgb_array'")
         return picture
 
-    def _batch(self, shape: tuple[int, ...], rows: list[tuple[int, Moment]]) -> tuple[np.ndarray, ...]:
-        paths, moments = zip(*rows, strict=True)
-        seen, rho, over, lost = zip(*moments, strict=True)
-        sights, numbers = np.array(seen, self.reader.dtype), np.array(rho, np.float32)
-        whole, *flags = (np.array(each).reshape(shape) for each in (np.array(paths, np.int32), over, lost))
-        return whole, sights.reshape(*shape, -1), numbers.reshape(*shape, -1), *flags
+    def _batch(self, shape: tuple[int, ...], rows: list[tuple[int, Snapshot]]) -> tuple[np.ndarray, ...]:
+        paths, snapshots = zip(*rows, strict=True)
+        seen, rho, over, lost = zip(*snapshots, strict=True)
+        observations, attributes = np.array(seen, self.reader.dtype), np.array(rho, np.float32)
+        path, *flags = (np.array(each).reshape(shape) for each in (np.array(paths, np.int32), over, lost))
+        return path, observations.reshape(*shape, -1), attributes.reshape(*shape, -1), *flags
 
     def _make_room(self, size: int) -> None:
-        """Keeps as many environments as batches of late have needed, and lets go of those beyond."""
+        """Keeps as many environments as recent batches needed, and releases the rest."""
         self.sizes.append(size)
         room = self.histories.room = SPARE * max(self.sizes)
         while len(self.live) > room:
@@ -132,7 +134,7 @@ class Host:
         del self.idle[max(room - len(self.live), 1) :]
 
     def _at(self, ticket: int, clock: int, path: int) -> Episode:
-        """An episode at this moment: as it stands, or played again."""
+        """An episode at this step: as it stands, or replayed."""
         episode = self.live.get(ticket)
         if episode is None or episode.clock != clock or not episode.history.passes(clock, path):
             history = self.histories.find(ticket, clock, path)
@@ -145,14 +147,14 @@ class Host:
         return episode
 
     def _begin(self, history: History) -> Episode:
-        """An episode at its start, in the environment that had its ticket, or in any that is free."""
+        """An episode at its start, in the environment that had its ticket, or in any free one."""
         known = self.live.pop(history.ticket, None)
         while len(self.live) >= max(self.histories.room, 1):
             self.idle.append(self.live.popitem(last=False)[1].env)
         env = known.env if known else self.idle.pop() if self.idle else self.make()
         return Episode(env, history, 0, self._perceive(env, *env.reset(seed=history.ticket)))
 
-    def _advance(self, ticket: int, clock: int, path: int, action: int) -> tuple[int, Moment]:
+    def _advance(self, ticket: int, clock: int, path: int, action: int) -> tuple[int, Snapshot]:
         episode = self._at(ticket, clock, path)
         try:
             self._take(episode, action)
@@ -176,13 +178,12 @@ class Host:
         info: dict[str, Any],
         over: bool = False,
         lost: bool = False,
-    ) -> Moment:
+    ) -> Snapshot:
         rho = np.asarray(self.attributes(observation, info, env.unwrapped), np.float32)
-        if rho.shape != (self.space.size,):
-            raise InputError(f"attributes must be {self.space.size} numbers, got an array of shape {rho.shape}")
-        return Moment(self.reader.read(observation), rho, over, lost)
+        validate_size(self.space, rho.shape)
+        return Snapshot(self.reader.read(observation), rho, over, lost)
 
 
 def _listed(batch: Any) -> list[int]:
-    """Plain numbers: to take them out of a JAX array one by one costs more than a step of many an environment."""
+    """Plain numbers: reading them from a JAX array one by one costs more than a step of many environments."""
     return np.asarray(batch).reshape(-1).tolist()

@@ -1,4 +1,4 @@
-"""What all worlds from outside have in common: a name, goals to be tested on, and rules that nobody has told us."""
+"""The common base of worlds from other packages: they have a name, test goals, and rules that saplan cannot read."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
@@ -16,89 +16,105 @@ from saplan.games.game import Game, Observation, goal_among
 from saplan.games.scene import Scene
 from saplan.goals import Goal, parse_goal
 
-State = TypeVar("State", bound=eqx.Module)
+
+class ExternalState(eqx.Module):
+    """A state of an external world with its observation and attributes."""
+
+    seen: eqx.AbstractVar[Observation]
+    rho: eqx.AbstractVar[Float[Array, "K"]]
+    over: eqx.AbstractVar[Bool[Array, ""]]
 
 
-class ForeignWorld(Game[State]):
-    """A game that somebody else wrote. Its states carry what is seen, ρ, and whether it is over."""
+State = TypeVar("State", bound=ExternalState)
 
-    named: str
+
+class ExternalWorld(Game[State]):
+    """A game from another package."""
+
     goals: tuple[str, ...]
-    """Goals of test tasks, drawn evenly."""
+    """Goals of test tasks, drawn with equal probability."""
     places: tuple[str, ...]
-    """Attributes by which a place is known again; none: by all that is seen there."""
+    """Attributes that identify a place; if there are none, the whole observation does."""
     credit: ClassVar[str] = "attempt"
     alphas: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.named
-
-    def observe(self, state: Any) -> Observation:
+    def observe(self, state: State) -> Observation:
         return state.seen
 
-    def place(self, state: Any) -> Observation:
+    def place(self, state: State) -> Observation:
         if not self.places:
             return state.seen
         return state.rho[jnp.array([self.space.names.index(name) for name in self.places])]
 
-    def attributes(self, state: Any) -> Float[Array, "K"]:
+    def attributes(self, state: State) -> Float[Array, "K"]:
         return state.rho
 
-    def over(self, state: Any) -> Bool[Array, ""]:
+    def over(self, state: State) -> Bool[Array, ""]:
         return state.over
 
-    def lost(self, state: Any) -> Bool[Array, ""]:
+    def lost(self, state: State) -> Bool[Array, ""]:
         return state.over
 
-    def tasks(self, key: PRNGKeyArray) -> tuple[Any, Goal]:
+    def tasks(self, key: PRNGKeyArray) -> tuple[State, Goal]:
         state_key, goal_key = jax.random.split(key)
         return self.reset(state_key), goal_among(goal_key, self.space, self.goals)
 
     def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
-        """Nobody has said."""
+        """Empty: the rules are unknown."""
         return ()
 
     def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
-        """Nobody has said; what was seen to be possible somewhere may be possible here."""
+        """Always 1: the rules are unknown, so a change that happened somewhere may be possible here."""
         return jnp.ones(())
 
-    def scene(self, state: Any) -> Scene:
+    def scene(self, state: State) -> Scene:
         raise InputError(f"{self.name} has no scene of its own")
 
     def as_described(self, world: dict[str, Any]) -> dict[str, Any]:
-        """The name and these rules, with what is given of the rest."""
+        """Plain data by which a run recognises this world: `world`, the name, and the rules stored here."""
         rules = {**world, "places": list(self.places), "vital": list(self.vital)}
         return {"game": self.name, "world": {key: rule for key, rule in rules.items() if rule != []}}
 
-    def frame(self, state: Any) -> np.ndarray:
-        """The environment's own picture of a state, bytes by row, column and colour."""
+    def frame(self, state: State) -> np.ndarray:
+        """The environment's own picture of a state: bytes by row, column and colour."""
         raise InputError(f"{self.name} has no picture")
 
 
-def complain(space: Product, goals: Sequence[str], places: Sequence[str], vital: Sequence[str]) -> None:
-    """Says what is wrong with goals, or with names of attributes."""
+def validate_names(space: Product, goals: Sequence[str], places: Sequence[str], vital: Sequence[str]) -> None:
+    """Raises `InputError` for a goal that cannot be parsed, or a `places` or `vital` name that does not fit."""
     for goal in goals:
         parse_goal(space, goal)
     for name in (*places, *vital):
         if name not in space.names:
-            raise InputError(f"{name!r} is no attribute; there are {', '.join(space.names)}")
+            raise InputError(f"{name!r} is not an attribute; known: {', '.join(space.names)}")
     for name in vital:
         block = space.blocks[space.names.index(name)]
         if not isinstance(block.of if isinstance(block, Exogenous) else block, Natural | Real):
-            raise InputError(f"what is vital must be a count or a quantity, {name} is in {block.symbol}")
+            raise InputError(f"a vital attribute must be a count or a quantity, but {name} is in {block.symbol}")
+
+
+def validate_rho(space: Product, rho: Float[Array, "K"] | Float[np.ndarray, "K"]) -> None:
+    """Raises `InputError` if the attributes of a first state lie outside the space."""
+    if not bool(space.contains(jnp.asarray(rho))):
+        raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
+
+
+def validate_size(space: Product, shape: tuple[int, ...]) -> None:
+    """Raises `InputError` unless an attribute function returned one number per attribute."""
+    if shape != (space.size,):
+        raise InputError(f"attributes must be {space.size} numbers, got an array of shape {shape}")
 
 
 def success_by_goal(
-    world: ForeignWorld[Any], success: Bool[np.ndarray, "tasks"], task_seed: int = 0
+    world: ExternalWorld[Any], success: Bool[np.ndarray, "tasks"], task_seed: int = 0
 ) -> dict[str, float]:
-    """The share of test tasks that succeeded, goal by goal."""
+    """Share of successful test tasks for every goal."""
     _, goals = task_set(world, len(success), task_seed)
     low, high = np.asarray(goals.low), np.asarray(goals.high)
-    each = {}
+    shares = {}
     for text in world.goals:
         goal = parse_goal(world.space, text)
         asked = np.all((low == goal.low) & (high == goal.high), axis=1)
         if asked.any():
-            each[text] = round(float(success[asked].mean()), 4)
-    return each
+            shares[text] = round(float(success[asked].mean()), 4)
+    return shares

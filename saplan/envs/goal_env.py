@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import gymnasium
 import jax
@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from numpy.typing import NDArray
 
 from saplan.algebra import Product
-from saplan.envs.goal_boxes import GoalBox, achieved_box, goal_box, reached
+from saplan.envs.goal_boxes import GoalBox, achieved_box, box_reached, goal_box
 from saplan.errors import InputError, unknown_name
 from saplan.games import Game, make_game
 from saplan.games.grid import SIDE
@@ -25,22 +25,14 @@ Observation = dict[str, NDArray[Any]]
 Info = dict[str, Any]
 
 
-@runtime_checkable
-class Visible(Protocol):
-    """A game that can be drawn."""
-
-    def scene(self, state: Any) -> Scene:
-        """The state as people see it."""
-
-
 class GoalEnv(gymnasium.Env[Observation, np.int64]):
-    """One game, one goal at a time, after the convention of Gymnasium's goal environments.
+    """A game with one goal at a time, by the convention of Gymnasium's goal environments.
 
     - `observation`: the bag of words, int16. Words are names, not quantities: embed them and sum.
     - `achieved_goal`, `desired_goal`: boxes `(low_1..low_K, high_1..high_K)`, see `saplan.envs.goal_boxes`.
     - Reward: 0 where the goal is reached, else -1. The episode terminates there, or when the game is over.
-    - `reset(options={"goal": "red=2 blue=1"})` asks for a goal, as text or as a `Goal`; without one it is `goal`, and
-      without that either, the game draws a task of its own. The map hangs on the seed alone.
+    - `reset(options={"goal": "red=2 blue=1"})` sets a goal, as text or as a `Goal`. The default is `goal` of the
+      constructor, or else a task that the game draws. The map depends on the seed alone.
     - `info`: `rho` (text), `attributes` (ρ), `is_success`, `is_over`.
 
     The registered ids truncate after 150 steps.
@@ -60,14 +52,14 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
         render_mode: str | None = None,
         **rules: Any,
     ) -> None:
-        """`game` by its name, with any of its rules changed (`kinds=2`), or a game of your own.
+        """Accepts a game's name, with any of its rules changed (`kinds=2`), or a game of your own.
 
-        `limit`: greatest size of an attribute that goals can tell apart; `goal`: what every episode asks for.
+        `goal` is the goal of every episode; `limit` is the largest attribute value that goals can express.
         """
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise unknown_name("render mode", render_mode, self.metadata["render_modes"])
         if not isinstance(game, str) and rules:
-            raise InputError(f"rules ({', '.join(rules)}) go with a game's name; this game already has its own")
+            raise InputError(f"rules ({', '.join(rules)}) need a game's name: a game object already has its rules")
         self.game: Game[Any] = make_game(game, **rules) if isinstance(game, str) else game
         self.space = self.game.space
         self.limit = limit
@@ -91,21 +83,21 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
         self._key, self.state, drawn, *seen = _begin(self.game, key)
         self.goal: Goal = jax.tree.map(np.asarray, drawn) if wanted is None else wanted
         self._desired = goal_box(self.space, self.goal, self.limit)
-        return self._look(*seen)
+        return self._perceive(*seen)
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, Info]:
         """One action."""
         self._key, self.state, *seen = _advance(self.game, self._key, self.state, int(action))
-        observation, info = self._look(*seen)
+        observation, info = self._perceive(*seen)
         reward = 0.0 if info["is_success"] else -1.0
         return observation, reward, info["is_success"] or info["is_over"], False, info
 
     def compute_reward(
         self, achieved_goal: GoalBox, desired_goal: GoalBox, info: Info | Sequence[Info]
     ) -> float | Float[np.ndarray, "..."]:
-        """0 where the desired goal is reached, else -1: of one goal a number, of a batch an array."""
+        """0 where the desired goal is reached, else -1: a number for one goal, an array for a batch."""
         del info
-        rewards = np.where(reached(achieved_goal, desired_goal), np.float32(0), np.float32(-1))
+        rewards = np.where(box_reached(achieved_goal, desired_goal), np.float32(0), np.float32(-1))
         return rewards if rewards.ndim else float(rewards)
 
     def compute_terminated(
@@ -113,7 +105,7 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
     ) -> bool | Bool[np.ndarray, "..."]:
         """True where the desired goal is reached or the game is over."""
         over = info.get("is_over", False) if isinstance(info, Mapping) else [i.get("is_over", False) for i in info]
-        ends = reached(achieved_goal, desired_goal) | np.asarray(over, bool)
+        ends = box_reached(achieved_goal, desired_goal) | np.asarray(over, bool)
         return ends if ends.ndim else bool(ends)
 
     def compute_truncated(
@@ -132,14 +124,12 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
 
     def scene(self) -> Scene:
         """The state as people see it."""
-        if not isinstance(self.game, Visible):
-            raise InputError(f"the game {self.game.name!r} cannot be drawn: it has no method `scene`")
         return self.game.scene(self.state)
 
     def _as_goal(self, goal: Goal | str | None) -> Goal | None:
         return parse_goal(self.space, goal) if isinstance(goal, str) else goal
 
-    def _look(self, words: Array, rho: Array, over: Array) -> tuple[Observation, Info]:
+    def _perceive(self, words: Array, rho: Array, over: Array) -> tuple[Observation, Info]:
         attributes = np.array(rho)
         achieved = achieved_box(self.space, attributes, self.limit)
         observation = {
@@ -150,18 +140,18 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
         info = {
             "rho": rho_text(self.space, attributes),
             "attributes": attributes,
-            "is_success": bool(reached(achieved, self._desired)),
+            "is_success": bool(box_reached(achieved, self._desired)),
             "is_over": bool(over),
         }
         return observation, info
 
 
 def rho_text(space: Product, rho: Float[np.ndarray, "K"]) -> str:
-    """`red=2 blue=1`, as `Product.format` has it; on NumPy's numbers it is five times faster."""
+    """`red=2 blue=1`, the same as `Product.format` gives, and five times faster on NumPy arrays."""
     return " ".join(f"{n}={b.format(float(x))}" for n, b, x in zip(space.names, space.blocks, rho, strict=True))
 
 
-# Compiled once per game, however many environments play it: a game is hashable and static.
+# Compiled once per game, for any number of environments: a game is hashable and static.
 @partial(jax.jit, static_argnums=0)
 def _begin(game: Game[Any], key: PRNGKeyArray) -> tuple[PRNGKeyArray, Any, Goal, Array, Array, Array]:
     task_key, key = jax.random.split(key)

@@ -1,8 +1,7 @@
-"""The actions of episodes, kept so that any moment of them can be played again.
+"""The actions of episodes, kept so that any step of them can be replayed.
 
-A moment is known by the ticket of its episode (its seed), by its clock, and by its path: a checksum of the actions that
-lead there. So two ways on from the same moment are two histories of one ticket, and a moment that nothing is known of
-is recognised as such.
+A step is identified by the ticket of its episode (the seed), by its clock, and by its path: a checksum of the actions
+that lead there. So two continuations of the same step are two histories of one ticket, and an unknown step is detected.
 """
 
 from array import array
@@ -17,7 +16,7 @@ START = 0
 MOST = 2**22
 """Actions kept, unless the episodes in play need more; with their paths that is 32 MiB."""
 OVERHEAD = 100
-"""What a history weighs besides its actions."""
+"""The memory that a history takes besides its actions, in actions."""
 
 
 def extended(path: int, action: int) -> int:
@@ -28,37 +27,37 @@ def extended(path: int, action: int) -> int:
 
 @dataclass(eq=False, slots=True)
 class History:
-    """One way through an episode: its actions, and the path after each of them."""
+    """One course of an episode: its actions, and the path after each of them."""
 
     ticket: int
     actions: MutableSequence[int] = field(default_factory=lambda: array("i"))
     paths: MutableSequence[int] = field(default_factory=lambda: array("i"))
 
     def passes(self, clock: int, path: int) -> bool:
-        """Whether it leads through this moment."""
+        """Whether this history contains the step."""
         return path == START if clock == 0 else len(self.paths) >= clock and self.paths[clock - 1] == path
 
     def add(self, action: int) -> None:
-        """One more action at its end."""
+        """Appends an action."""
         self.paths.append(extended(self.paths[-1] if self.paths else START, action))
         self.actions.append(action)
 
     def until(self, clock: int) -> "History":
-        """The same way up to a moment, to go on differently."""
+        """A copy up to a step, to be continued differently."""
         return History(self.ticket, self.actions[:clock], self.paths[:clock])
 
 
 class Histories:
-    """The ways through all episodes, those used last kept longest."""
+    """The histories of all episodes; the least recently used are dropped first."""
 
     def __init__(self, most: int = MOST) -> None:
-        """Keeps about `most` actions, and more only as long as the histories are fewer than `room`."""
+        """Keeps about `most` actions, and more only while there are fewer than `room` histories."""
         self.most, self.room, self.weight = most, 0, 0
         self.used: OrderedDict[History, None] = OrderedDict()
         self.of: dict[int, dict[History, None]] = {}
 
     def find(self, ticket: int, clock: int, path: int) -> History:
-        """A history that leads through a moment; `InputError` if none does."""
+        """A history that contains a step; `InputError` if there is none."""
         for history in reversed(self.of.get(ticket, {})):
             if history.passes(clock, path):
                 self.used.move_to_end(history)
@@ -66,12 +65,12 @@ class Histories:
         if clock == 0 and path == START:
             return self.enter(History(ticket))
         raise InputError(
-            f"moment {clock} of the episode with seed {ticket} is unknown: it was played in another process, or so "
-            "long ago that its actions are forgotten"
+            f"step {clock} of the episode with seed {ticket} is unknown: it was played in another process, or so long "
+            "ago that its actions were dropped"
         )
 
     def follow(self, history: History, clock: int, action: int) -> History:
-        """The history that leads from a moment of this one through an action: this one, another, or a new one."""
+        """The history that continues a step of this one by an action: this one, another, or a new one."""
         path = extended(history.paths[clock - 1] if clock else START, action)
         if history.passes(clock + 1, path):
             return history
@@ -88,33 +87,31 @@ class Histories:
         return self.enter(branch)
 
     def enter(self, history: History) -> History:
-        """Keeps a history, and forgets those that were not used for longest."""
+        """Keeps a history, and drops the least recently used ones if there are too many."""
         self.used[history] = None
         self.of.setdefault(history.ticket, {})[history] = None
         self.weight += len(history.actions) + OVERHEAD
         while self.weight > self.most and len(self.used) > max(self.room, 1):
-            self._forget(next(iter(self.used)))
+            self._drop(next(iter(self.used)))
         return history
 
     def touch(self, history: History) -> None:
-        """Marks a history as used just now."""
+        """Marks a history as just used."""
         try:
             self.used.move_to_end(history)
         except KeyError:
             self.enter(history)
 
     def restore(self, ticket: int, path: int, actions: Sequence[int]) -> None:
-        """Takes in actions that come from a file; `InputError` unless they lead to `path`."""
+        """Adds actions from a file; `InputError` unless they lead to `path`."""
         history = History(ticket)
         for action in actions:
             history.add(action)
         if not history.passes(len(actions), path):
-            raise InputError(
-                f"the actions saved for the episode with seed {ticket} are not those that led to its state"
-            )
+            raise InputError(f"the actions saved for the episode with seed {ticket} do not lead to its state")
         self.enter(history)
 
-    def _forget(self, history: History) -> None:
+    def _drop(self, history: History) -> None:
         self.weight -= len(history.actions) + OVERHEAD
         del self.used[history], self.of[history.ticket][history]
         if not self.of[history.ticket]:

@@ -1,12 +1,11 @@
-"""JAX in: functional environments in the manner of gymnax, `reset(key, params)` and `step(key, state, action, params)`,
-as games that stay on the device.
+"""JAX environments as games: functional environments like gymnax's, `reset(key, params)` and
+`step(key, state, action, params)`, which stay on the device.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,16 +13,15 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.algebra.serialize import space_to_json
-from saplan.envs.external import ForeignWorld, complain
-from saplan.errors import InputError
+from saplan.envs.external import ExternalState, ExternalWorld, validate_names, validate_rho, validate_size
 from saplan.games.game import Observation
 
-Attributes = Callable[[Array, Any], Float[Array, "K"]]
-"""(observation, state of the environment) → ρ, as JAX computes."""
+JaxAttributes = Callable[[Array, Any], Float[Array, "K"]]
+"""(observation, state of the environment) → ρ, computed by JAX."""
 
 
-class JaxState(eqx.Module):
-    """A state of the environment, and what is known of it."""
+class JaxState(ExternalState):
+    """A state of the environment with its observation and attributes."""
 
     env: Any
     seen: Observation
@@ -32,17 +30,22 @@ class JaxState(eqx.Module):
 
 
 @dataclass(frozen=True, eq=False)
-class JaxWorld(ForeignWorld[JaxState]):
+class JaxWorld(ExternalWorld[JaxState]):
     """A functional environment as a game."""
 
-    begin: Callable[[PRNGKeyArray], JaxState]
-    go_on: Callable[[PRNGKeyArray, JaxState, Int[Array, ""]], JaxState]
-    known: Product
-    names: tuple[str, ...]
+    reset_env: Callable[..., tuple[Array, Any]]
+    step_env: Callable[..., tuple[Array, Any, Any, Any, Any]]
+    params: Any
+    read_attributes: JaxAttributes
+    read_observation: Callable[[Array, Any], Array] | None
+    endless: bool
+    attribute_space: Product
+    actions: tuple[str, ...]
     numbers: tuple[int, ...]
-    """By which the environment knows its actions, if not from 0 on."""
+    """The environment's own numbers of the actions, unless these are 0, 1, 2, ..."""
     sees: jax.ShapeDtypeStruct
-    named: str
+    """Shape of an observation."""
+    name: str
     goals: tuple[str, ...]
     places: tuple[str, ...] = ()
     vital: tuple[str, ...] = ()
@@ -51,25 +54,33 @@ class JaxWorld(ForeignWorld[JaxState]):
 
     @property
     def space(self) -> Product:
-        return self.known
+        return self.attribute_space
 
     @property
-    def actions(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.names
-
-    @property
-    def slots(self) -> int:  # type: ignore[override]
+    def slots(self) -> int:
         return int(self.sees.size)
 
     @property
-    def picture(self) -> tuple[int, int, int] | None:  # type: ignore[override]
+    def picture(self) -> tuple[int, int, int] | None:
         return tuple(self.sees.shape) if len(self.sees.shape) == 3 else None
 
     def reset(self, key: PRNGKeyArray) -> JaxState:
-        return self.begin(key)
+        observation, state = self.reset_env(key, self.params)
+        return self._perceive(observation, state, jnp.asarray(False))
 
     def step(self, key: PRNGKeyArray, state: JaxState, action: Int[Array, ""]) -> JaxState:
-        return self.go_on(key, state, action)
+        number = jnp.array(self.numbers)[action] if self.numbers else action
+        observation, following, _, done, _ = self.step_env(key, state.env, number, self.params)
+        after = self._perceive(observation, following, jnp.asarray(done) & (not self.endless))
+        kept: JaxState = jax.tree.map(lambda new, old: jnp.where(state.over, old, new), after, state)
+        return kept
+
+    def _perceive(self, observation: Array, state: Any, over: Array) -> JaxState:
+        seen = observation if self.read_observation is None else self.read_observation(observation, state)
+        rho = jnp.asarray(self.read_attributes(observation, state), jnp.float32)
+        validate_size(self.space, rho.shape)
+        kind = jnp.uint8 if seen.dtype == jnp.uint8 else jnp.float32
+        return JaxState(state, seen.reshape(-1).astype(kind), rho, jnp.asarray(over, bool))
 
     def frame(self, state: JaxState) -> np.ndarray:
         if self.draw is None:
@@ -84,7 +95,7 @@ class JaxWorld(ForeignWorld[JaxState]):
 def jax_world(
     env: Any,
     space: Product,
-    attributes: Attributes,
+    attributes: JaxAttributes,
     goals: Sequence[str],
     actions: int | Sequence[str] | Mapping[str, int],
     params: Any = None,
@@ -95,44 +106,28 @@ def jax_world(
     vital: Sequence[str] = (),
     draw: Callable[[Any], Array] | None = None,
 ) -> JaxWorld:
-    """A functional environment with named attributes and goals to be tested on.
+    """A functional environment as a world with named attributes and test goals.
 
-    `env.reset_env(key, params)` and `env.step_env(key, state, action, params)` are used where they are, since they do
-    not begin anew by themselves; else `reset` and `step`. `observe` makes numbers of order one of (observation, state);
-    an array of three axes is seen as a picture. `actions` are so many, or names, or names with the numbers by which the
-    environment knows them. `endless` says that it can go on after its own task is done; else its end is taken for a
-    death, and its own limit of time had better be long. `places` names the attributes by which the agent knows a place
-    again; it needs them where what it sees is never twice the same. `vital` names those that it lives by, such as
-    health. `draw` makes a picture of a state of the environment for people, in values from 0 to 255.
+    The world uses `env.reset_env` and `env.step_env`, which do not reset automatically, and otherwise `env.reset` and
+    `env.step`.
+
+    - `actions`: how many there are, or their names, or their names with the environment's own numbers.
+    - `endless`: episodes continue after the environment's own task is done. Otherwise their end counts as a death, so
+      the environment's time limit should be long.
+    - `observe`: (observation, state) → numbers of order one; an array with three axes is treated as a picture.
+    - `places`: attributes that identify a place, needed if the same observation never occurs twice.
+    - `vital`: attributes that the agent needs to survive, such as health.
+    - `draw`: a picture of an environment state for people, with values from 0 to 255.
     """
-    complain(space, goals, places, vital)
+    validate_names(space, goals, places, vital)
     reset, step = (getattr(env, f"{word}_env", None) or getattr(env, word) for word in ("reset", "step"))
     names = tuple(f"action {k}" for k in range(actions)) if isinstance(actions, int) else tuple(actions)
     numbers = tuple(actions.values()) if isinstance(actions, Mapping) else ()
-
-    def perceive(observation: Array, state: Any, over: Array) -> JaxState:
-        seen = observation if observe is None else observe(observation, state)
-        rho = jnp.asarray(attributes(observation, state), jnp.float32)
-        if rho.shape != (space.size,):
-            raise InputError(f"attributes must be {space.size} numbers, got an array of shape {rho.shape}")
-        kind = jnp.uint8 if seen.dtype == jnp.uint8 else jnp.float32
-        return JaxState(state, seen.reshape(-1).astype(kind), rho, jnp.asarray(over, bool))
-
-    def begin(key: PRNGKeyArray) -> JaxState:
-        observation, state = reset(key, params)
-        return perceive(observation, state, jnp.asarray(False))
-
-    def go_on(key: PRNGKeyArray, state: JaxState, action: Int[Array, ""]) -> JaxState:
-        theirs = jnp.array(numbers)[action] if numbers else action
-        observation, following, _, done, _ = step(key, state.env, theirs, params)
-        after = perceive(observation, following, jnp.asarray(done) & (not endless))
-        return jax.tree.map(lambda new, old: jnp.where(state.over, old, new), after, state)
-
     first = jax.eval_shape(reset, jax.random.key(0), params)
     sees = first[0] if observe is None else jax.eval_shape(observe, *first)
-    rho = jax.jit(begin)(jax.random.key(0)).rho
-    if not bool(space.contains(rho)):
-        raise InputError(f"the attributes of a first state, {rho.tolist()}, lie outside {space}")
-    called = name or type(env).__name__
-    given = tuple(goals), tuple(places), tuple(vital)
-    return JaxWorld(begin, go_on, space, names, numbers, sees, called, *given, draw)
+    world = JaxWorld(
+        reset, step, params, attributes, observe, endless, space, names, numbers, sees, name or type(env).__name__,
+        tuple(goals), tuple(places), tuple(vital), draw,
+    )  # fmt: skip
+    validate_rho(space, jax.jit(world.reset)(jax.random.key(0)).rho)
+    return world

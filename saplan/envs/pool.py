@@ -1,4 +1,4 @@
-"""Environments in several processes: each has a host of its own, and an episode stays with one of them."""
+"""Environments in several processes: each process has a host of its own, and an episode stays in one process."""
 
 import contextlib
 import multiprocessing
@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -20,33 +20,36 @@ from saplan.games.world_errors import one_line
 MOST = 256
 PATIENCE = 2.0
 """Seconds that processes get to end by themselves."""
+Batch = tuple[np.ndarray, ...]
+"""Arrays with one row per episode."""
 
 
-class Works(Protocol):
-    """What a process does. Every method takes arrays with a row per episode, and returns such arrays."""
+@runtime_checkable
+class EpisodeServer(Protocol):
+    """The host interface: every method takes and returns arrays with one row per episode (see `episodes`)."""
 
-    def reset(self, tickets: Any) -> tuple[np.ndarray, ...]:
-        """The first moments of episodes."""
+    def reset(self, tickets: Any) -> Batch:
+        """The first steps of episodes."""
 
-    def step(self, tickets: Any, clocks: Any, paths: Any, actions: Any) -> tuple[np.ndarray, ...]:
-        """What follows from moments."""
+    def step(self, tickets: Any, clocks: Any, paths: Any, actions: Any) -> Batch:
+        """The steps that follow these actions."""
 
-    def recall(self, tickets: Any, clocks: Any, paths: Any) -> tuple[np.ndarray, ...]:
-        """The actions that lead to moments."""
+    def recall(self, tickets: Any, clocks: Any, paths: Any) -> Batch:
+        """The actions that lead to these steps."""
 
-    def restore(self, tickets: Any, clocks: Any, paths: Any, actions: Any) -> tuple[np.ndarray, ...]:
-        """Takes in such actions."""
+    def restore(self, tickets: Any, clocks: Any, paths: Any, actions: Any) -> Batch:
+        """Accepts actions that `recall` returned."""
 
 
 @dataclass
 class Worker:
-    """A process, and the line to it."""
+    """A process and the connection to it."""
 
     process: Any
     line: Connection
 
-    def why(self) -> str:
-        """Why it is not there any more."""
+    def why_gone(self) -> str:
+        """The reason why it does not answer, as the end of a sentence."""
         self.process.join(PATIENCE)
         code = self.process.exitcode
         if code is None:
@@ -58,47 +61,47 @@ class Worker:
 
 
 class Pool:
-    """Processes that share the episodes out among them by their tickets."""
+    """Processes that share the episodes by ticket."""
 
-    def __init__(self, build: Callable[[], Works], processes: int) -> None:
-        """Starts the processes; each calls `build`, which must be something that they can import."""
+    def __init__(self, build: Callable[[], EpisodeServer], processes: int) -> None:
+        """Starts the processes; each calls `build`, which must be importable there."""
         if not 1 <= processes <= MOST:
             raise InputError(f"processes must lie in 1..{MOST}, got {processes}")
         self.workers: list[Worker] = []
         self.broken: str | None = None
-        """What ended the work of this pool for good."""
+        """The error that ended the work of this pool for good."""
         self.asked = 0
-        """Questions so far: the answer to one that was given up must not be taken for that to the next."""
-        self.end = weakref.finalize(self, hang_up, self.workers)
+        """Number of the latest question: a late answer to an abandoned question must not be taken for another's."""
+        self.end = weakref.finalize(self, stop_workers, self.workers)
         try:
             # Not forked: threads of JAX do not survive that.
             context = multiprocessing.get_context("spawn")
-            with for_children():
+            with on_cpu():
                 for _ in range(processes):
-                    self.workers.append(start(context, build))
+                    self.workers.append(start_worker(context, build))
             self._gather([(worker, np.zeros(0, int)) for worker in self.workers], "making the world")
         except BaseException:
             self.end()
             raise
 
-    def reset(self, tickets: Any) -> tuple[np.ndarray, ...]:
-        """The first moments of episodes."""
+    def reset(self, tickets: Any) -> Batch:
+        """The first steps of episodes."""
         return self._ask("reset", tickets)
 
-    def step(self, tickets: Any, clocks: Any, paths: Any, actions: Any) -> tuple[np.ndarray, ...]:
-        """What follows from these moments."""
+    def step(self, tickets: Any, clocks: Any, paths: Any, actions: Any) -> Batch:
+        """The steps that follow these actions."""
         return self._ask("step", tickets, clocks, paths, actions)
 
-    def recall(self, tickets: Any, clocks: Any, paths: Any) -> tuple[np.ndarray, ...]:
-        """The actions that lead to these moments."""
+    def recall(self, tickets: Any, clocks: Any, paths: Any) -> Batch:
+        """The actions that lead to these steps."""
         return self._ask("recall", tickets, clocks, paths)
 
-    def restore(self, tickets: Any, clocks: Any, paths: Any, actions: Any) -> tuple[np.ndarray, ...]:
-        """Takes in such actions."""
+    def restore(self, tickets: Any, clocks: Any, paths: Any, actions: Any) -> Batch:
+        """Accepts actions that `recall` returned."""
         return self._ask("restore", tickets, clocks, paths, actions)
 
-    def _ask(self, what: str, *batch: Any) -> tuple[np.ndarray, ...]:
-        """Shares a batch out, lets all work at once, and puts the answers together."""
+    def _ask(self, method: str, *batch: Any) -> Batch:
+        """Distributes a batch over the workers, which compute at the same time, and merges their answers."""
         if self.broken:
             raise InputError(self.broken)
         shape, size = np.shape(batch[0]), np.size(batch[0])
@@ -106,16 +109,16 @@ class Pool:
         self.asked += 1
         asked = []
         for k, worker in enumerate(self.workers):
-            places = np.flatnonzero(columns[0] % len(self.workers) == k)
-            if len(places):
-                with contextlib.suppress(OSError):  # a process that is not there: `_gather` says why
-                    worker.line.send((self.asked, what, [column[places] for column in columns]))
-                asked.append((worker, places))
-        answers = self._gather(asked, f"a {what} of {size} episodes")
-        return tuple(whole.reshape(*shape, *whole.shape[1:]) for whole in merged(asked, answers, size))
+            rows = np.flatnonzero(columns[0] % len(self.workers) == k)
+            if len(rows):
+                with contextlib.suppress(OSError):  # the process is gone: `_gather` says why
+                    worker.line.send((self.asked, method, [column[rows] for column in columns]))
+                asked.append((worker, rows))
+        answers = self._gather(asked, f"a {method} of {size} episodes")
+        return tuple(whole.reshape(*shape, *whole.shape[1:]) for whole in merge_answers(asked, answers, size))
 
     def _gather(self, asked: Sequence[tuple[Worker, np.ndarray]], work: str) -> list[Any]:
-        """The answers of these workers, all of them read before any is judged."""
+        """The answers of these workers; all are read before the first error is raised."""
         answers = [self._answer(worker, work) for worker, _ in asked]
         for answer in answers:
             if isinstance(answer, str):
@@ -128,34 +131,34 @@ class Pool:
             while number != self.asked:
                 number, answer = worker.line.recv()
         except (EOFError, OSError):
-            hint = "" if self.asked else '; does the script guard what it starts by `if __name__ == "__main__":`?'
-            self.broken = f"a process that plays environments {worker.why()} during {work}{hint}"
+            hint = "" if self.asked else '; does the script have an `if __name__ == "__main__":` guard?'
+            self.broken = f"a process that plays environments {worker.why_gone()} during {work}{hint}"
             raise InputError(self.broken) from None
         return answer
 
 
-def merged(asked: Sequence[tuple[Worker, np.ndarray]], answers: list[Any], size: int) -> list[np.ndarray]:
-    """The parts that the workers have answered, put together; rows of different lengths are padded as they are."""
+def merge_answers(asked: Sequence[tuple[Worker, np.ndarray]], answers: list[Any], size: int) -> list[np.ndarray]:
+    """The workers' answers in the order of the batch; shorter rows of actions are padded with -1."""
     whole = []
     for parts in zip(*answers, strict=True):
         shape = tuple(max(lengths) for lengths in zip(*(part.shape[1:] for part in parts), strict=True))
         array = np.full((size, *shape), -1 if parts[0].dtype == np.int32 else 0, parts[0].dtype)
-        for (_, places), part in zip(asked, parts, strict=True):
-            rows: tuple[Any, ...] = (places, *map(slice, part.shape[1:]))
-            array[rows] = part
+        for (_, rows), part in zip(asked, parts, strict=True):
+            target: tuple[Any, ...] = (rows, *map(slice, part.shape[1:]))
+            array[target] = part
         whole.append(array)
     return whole
 
 
-def start(context: Any, build: Callable[[], Works]) -> Worker:
-    """A process at work."""
+def start_worker(context: Any, build: Callable[[], EpisodeServer]) -> Worker:
+    """A started process that serves `build()`."""
     here, there = context.Pipe()
-    process = context.Process(target=serve, args=(there, build), daemon=True)
+    process = context.Process(target=serve_episodes, args=(there, build), daemon=True)
     try:
         process.start()
     except OSError as error:
         raise InputError(f"cannot start a process that plays environments: {error}") from None
-    except Exception as error:  # whatever pickling says
+    except Exception as error:  # pickling raises many kinds
         raise InputError(f"processes cannot import the world ({error}): use functions of a module") from None
     finally:
         there.close()
@@ -163,8 +166,8 @@ def start(context: Any, build: Callable[[], Works]) -> Worker:
 
 
 @contextlib.contextmanager
-def for_children() -> Iterator[None]:
-    """Processes that start in here leave the accelerator to their parent: each would take most of its memory."""
+def on_cpu() -> Iterator[None]:
+    """Keeps processes that start in this context off the accelerator: each would reserve most of its memory."""
     name, before = "JAX_PLATFORMS", os.environ.get("JAX_PLATFORMS")
     os.environ[name] = "cpu"
     try:
@@ -176,17 +179,17 @@ def for_children() -> Iterator[None]:
             os.environ[name] = before
 
 
-def serve(line: Connection, build: Callable[[], Works]) -> None:
-    """The work of a process until the line is closed: answers, each a line of text where something went wrong."""
+def serve_episodes(line: Connection, build: Callable[[], EpisodeServer]) -> None:
+    """Answers questions until the connection closes; the answer to a failed one is a line of text."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which may want to save
     number = 0
     try:
         host = build()
         line.send((number, ()))
         while True:
-            number, what, columns = line.recv()
+            number, method, columns = line.recv()
             try:
-                answer: Any = getattr(host, what)(*columns)
+                answer: Any = getattr(host, method)(*columns)
             except Exception as error:
                 answer = one_line(error)
             line.send((number, answer))
@@ -198,8 +201,8 @@ def serve(line: Connection, build: Callable[[], Works]) -> None:
             line.send((number, one_line(error)))
 
 
-def hang_up(workers: list[Worker]) -> None:
-    """Ends the processes: those that are still at work after a moment are stopped."""
+def stop_workers(workers: list[Worker]) -> None:
+    """Closes the connections, waits a moment, and stops the processes that are still running."""
     for worker in workers:
         worker.line.close()
     ends = time.monotonic() + PATIENCE

@@ -1,4 +1,4 @@
-"""What an environment of Gymnasium shows, as what a network here can see: words, numbers, or a picture."""
+"""Readers that turn Gymnasium observations into network inputs: words, numbers, or a picture."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,37 +11,37 @@ from gymnasium import spaces
 from saplan.errors import InputError
 
 FEW = 64
-"""Whole numbers with at most so many values are names, not quantities."""
+"""Integers with at most this many values are names, not quantities."""
 MANY_WORDS = 2**14
 SMALLEST_PICTURE = 16
-"""Rows and columns below which pixels are numbers like any others."""
+"""Rows and columns below which pixels are read as plain numbers."""
 UNBOUNDED = 1e6
-"""Quantities that may be larger are not scaled by their bounds."""
+"""Quantities with larger bounds are not scaled by them."""
 Names = tuple[np.ndarray, np.ndarray]
-"""The lowest value and the number of values at every place."""
+"""The lowest value and the number of values of every entry."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A part of an observation that has no parts."""
+    """A part of an observation space that has no parts itself."""
 
     path: tuple[str | int, ...]
     space: spaces.Space[Any]
 
     def of(self, observation: Any) -> np.ndarray:
-        """What an observation has here, flat."""
+        """The entries of an observation at this path, flat."""
         for name in self.path:
             observation = observation[name]
         return np.asarray(observation).reshape(-1)
 
     @property
     def size(self) -> int:
-        """Numbers in it."""
+        """Number of entries."""
         return int(np.prod(self.space.shape or ()))
 
     @cached_property
     def names(self) -> Names | None:
-        """The values that each place can have, if these are names."""
+        """The values that each entry can have, if these are names; else None."""
         space = self.space
         if isinstance(space, spaces.Discrete):
             return np.array([int(space.start)]), np.array([int(space.n)])
@@ -57,7 +57,7 @@ class Leaf:
         return None
 
     def numbers(self, flat: np.ndarray) -> np.ndarray:
-        """The same as numbers of order one."""
+        """The entries as numbers of order one, names one-hot."""
         if self.names is not None:
             rows = zip(*self.names, flat, strict=True)
             return np.concatenate([np.arange(low, low + count) == value for low, count, value in rows])
@@ -65,12 +65,12 @@ class Leaf:
         low, high = (np.asarray(bound, np.float64).reshape(-1) for bound in (self.space.low, self.space.high))
         bounded = (low > -UNBOUNDED) & (high < UNBOUNDED) & (high > low)
         low, high = np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)
-        # What has no bounds is shown by its size: 0 at 0, ±1 at ±15.
+        # Unbounded quantities are scaled logarithmically: 0 to 0, ±15 to ±1.
         return np.where(bounded, 2 * (flat - low) / (high - low) - 1, np.sign(flat) * np.log2(1 + np.abs(flat)) / 4)
 
 
 def leaves(space: spaces.Space[Any], path: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
-    """The parts of a space, those of parts included."""
+    """The leaves of a nested space."""
     if isinstance(space, spaces.Dict):
         for name, part in space.spaces.items():
             yield from leaves(part, (*path, name))
@@ -82,13 +82,13 @@ def leaves(space: spaces.Space[Any], path: tuple[str | int, ...] = ()) -> Iterat
     else:
         where = f" at {'/'.join(map(str, path))!r}" if path else ""
         raise InputError(
-            f"observations of {space}{where} cannot be read: leave them out or make numbers of them, for instance with "
-            "gymnasium.wrappers.FilterObservation or TransformObservation"
+            f"observations of {space}{where} cannot be read: leave them out or turn them into numbers, for instance "
+            "with gymnasium.wrappers.FilterObservation or TransformObservation"
         )
 
 
 class WordReader:
-    """Whole numbers that are names, as words: one word for every place and value."""
+    """Integers that are names, as words: one word for every entry and value."""
 
     picture = None
     dtype = np.dtype(np.int16)
@@ -98,15 +98,15 @@ class WordReader:
         low, counts = (np.concatenate([pair[k] for pair in names]) for k in (0, 1))
         self.parts, self.slots, self.vocabulary = parts, len(counts), 1 + int(counts.sum())
         self.shift = 1 + np.cumsum(counts) - counts - low
-        """From a value at every place to its word; 0 is left to those that see nothing."""
+        """Added to the value of every entry to give its word; 0 is the padding word."""
 
     def read(self, observation: Any) -> np.ndarray:
         """The words of an observation."""
-        return np.concatenate([part.of(observation) for part in self.parts]) + self.shift
+        return np.asarray(np.concatenate([part.of(observation) for part in self.parts]) + self.shift)
 
 
 class NumberReader:
-    """Numbers of order one: quantities on a common scale, and for names a one where they are."""
+    """Numbers of order one: quantities on a common scale, names one-hot."""
 
     picture, vocabulary = None, 0
     dtype = np.dtype(np.float32)
@@ -138,10 +138,10 @@ Reader = WordReader | NumberReader | PictureReader
 
 
 def reader_of(space: spaces.Space[Any]) -> Reader:
-    """How to see the observations of a space.
+    """The reader for an observation space.
 
-    Whole numbers with few values are read as words, a picture of bytes as a picture, and anything else, also parts of
-    several kinds, as numbers.
+    Integers with few values are read as words, a picture of bytes as a picture, and anything else, including mixed
+    parts, as numbers.
     """
     parts = list(leaves(space))
     names = [part.names for part in parts]

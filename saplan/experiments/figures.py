@@ -1,4 +1,4 @@
-"""The paper's figures from the results of cells, as PNG and PDF; readable in grey, one colour per method everywhere."""
+"""The paper's figures from trial results, as PNG and PDF: readable in grey, with one colour per method."""
 
 import io
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from saplan.errors import InputError
-from saplan.experiments.evaluation_report import PAPER
+from saplan.experiments.paper import paper_success
 from saplan.experiments.statistics import steps_to
-from saplan.experiments.tables import Result, groups, mean_curve
+from saplan.experiments.tables import Result, by_group, mean_curve
 from saplan.games import GAMES, Game, Mining, make_game, task_set
 from saplan.games.scene import Scene
 from saplan.methods.executor import DEFAULT_PLANNER
@@ -21,14 +21,14 @@ from saplan.storage.files import make_directory, replace_file
 from saplan.training.store import ORACLE
 
 PICTURES = "pictures"
-"""Where they go, beside the results."""
+"""The directory of the figures, beside the results."""
 COLOURS = {"structured": "#0b6e4f", "unstructured": "#d1495b", "curriculum": "#3066be", ORACLE: "#555555"}
 MARKERS = {"structured": "o", "unstructured": "s", "curriculum": "^"}
 LINES = {"structured": "-", "unstructured": "--", "curriculum": "-."}
 
 
-def save(figure: Any, folder: Path, name: str) -> list[Path]:
-    """Writes a figure in both formats; the same data give the same bytes."""
+def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
+    """Writes a figure in both formats; equal data give equal bytes."""
     import matplotlib.pyplot as plt
 
     make_directory(folder)
@@ -43,7 +43,7 @@ def save(figure: Any, folder: Path, name: str) -> list[Path]:
 
 
 def panels(columns: int, rows: int = 1, width: float = 4.0, height: float = 3.6, **more: Any) -> tuple[Any, Any]:
-    """A figure of a few panels, in rows and columns if there are several rows, else one after the other."""
+    """A figure and its axes: a grid if there are several rows, else a list."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -55,40 +55,40 @@ def panels(columns: int, rows: int = 1, width: float = 4.0, height: float = 3.6,
 
 
 def learning_curves(results: Iterable[Result], folder: Path) -> list[Path]:
-    """Success on held-back tasks against environment steps; the steps that each method needs for the paper's success.
+    """Success on held-back tasks against environment steps.
 
-    Lines are means, bands all seeds. A short vertical line marks where a method reaches what the paper reports of its
-    model (thin dotted line).
+    Lines are means, bands all seeds. A short vertical line marks the steps at which a method reaches the success that
+    the paper reports for its model (thin dotted line).
     """
     rows = [row for row in results if row.get("variant", "default") == "default"]
     figure, axes = panels(len(GAMES), sharey=True)
     for axis, game in zip(axes, GAMES, strict=True):
-        wanted = PAPER["structured"].get(game)
+        wanted = paper_success(game)
         if wanted is not None:
             axis.axhline(100 * wanted, color="black", ls=":", lw=1)
-        for (found, method, _, _), cells in groups(rows).items():
+        for (found, method, _, _), group in by_group(rows).items():
             if found == game and method == ORACLE:
-                axis.axhline(100 * cells[0]["success"], color=COLOURS[ORACLE], ls=(0, (6, 3)), lw=1.2, label=ORACLE)
+                axis.axhline(100 * group[0]["success"], color=COLOURS[ORACLE], ls=(0, (6, 3)), lw=1.2, label=ORACLE)
             elif found == game:
-                _draw_curve(axis, method, cells, wanted)
+                _draw_curve(axis, method, group, wanted)
         axis.set(title=game, xscale="log", xlabel="environment steps (millions)", ylim=(-2, 102))
         axis.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("tasks solved within 150 steps (%)")
     named = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    if any(game in PAPER["structured"] for game in GAMES):
+    if any(paper_success(game) is not None for game in GAMES):
         named["the paper's structured model"] = axes[0].plot([], [], color="black", ls=":", lw=1)[0]
     figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=max(1, len(named)), fontsize=9)
-    return save(figure, folder, "curves")
+    return save_figure(figure, folder, "curves")
 
 
-def _draw_curve(axis: Any, method: str, cells: list[Result], wanted: float | None) -> None:
-    """The learning curve of a method, and the steps that it needs for the success that is wanted."""
-    curve = mean_curve(cells)
+def _draw_curve(axis: Any, method: str, group: list[Result], wanted: float | None) -> None:
+    """Draws the learning curve of a method, and the steps at which it reaches the wanted success."""
+    curve = mean_curve(group)
     if curve is None:
         return
     steps, success = curve
-    each = np.array([[p["success"] for p in c["curve"] if p["steps"] in set(steps)] for c in cells])
+    each = np.array([[p["success"] for p in row["curve"] if p["steps"] in set(steps)] for row in group])
     style = {"color": COLOURS[method], "marker": MARKERS[method], "ls": LINES[method]}
     axis.plot(steps / 1e6, 100 * success, label=method, ms=5, **style)
     band = (100 * each.min(axis=0), 100 * each.max(axis=0))
@@ -100,30 +100,30 @@ def _draw_curve(axis: Any, method: str, cells: list[Result], wanted: float | Non
 
 
 def example_rates(results: Iterable[Result], folder: Path) -> list[Path]:
-    """The paper's figure: positive examples that exploration finds and negative ones that execution fails at."""
+    """Positive examples from exploration and negative ones from failed executions, per 1,000 steps."""
     rows = [r for r in results if r["method"] == "structured" and r.get("variant") == "default" and r.get("examples")]
     figure, axes = panels(len(GAMES), height=3.2)
     for axis, game in zip(axes, GAMES, strict=True):
-        for cell in (row for row in rows if row["game"] == game):
-            steps = np.array([point["steps"] for point in cell["examples"]], float)
+        for row in (row for row in rows if row["game"] == game):
+            steps = np.array([point["steps"] for point in row["examples"]], float)
             for kind, colour, line in (("positives", "#0b6e4f", "-"), ("negatives", "#d1495b", "--")):
-                counts = np.array([point[kind] for point in cell["examples"]], float)
+                counts = np.array([point[kind] for point in row["examples"]], float)
                 rate = 1000 * np.diff(counts, prepend=0) / np.diff(steps, prepend=0)
-                label = kind[:-1] if cell["seed"] == rows[0]["seed"] else None
+                label = kind[:-1] if row["seed"] == rows[0]["seed"] else None
                 axis.plot(steps / 1e6, rate, line, color=colour, lw=1, alpha=0.8, label=label)
         axis.set(title=game, yscale="log", xlabel="environment steps (millions)")
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("examples per 1,000 steps")
     axes[0].legend(*max((axis.get_legend_handles_labels() for axis in axes), key=lambda pair: len(pair[0])), fontsize=9)
-    return save(figure, folder, "examples")
+    return save_figure(figure, folder, "examples")
 
 
 PLANS = 6
-"""Carried-out plans that are drawn."""
+"""Number of executed plans to draw."""
 
 
 def mining_support(agent: Agent, folder: Path) -> list[Path]:
-    """The set S of mining, the learnt probability of every transition over it, and plans that were carried out."""
+    """The set S of mining, the learnt probability of every transition over it, and executed plans."""
     game = agent.game
     assert isinstance(game, Mining)
     first, second = (np.linspace(0, high, 131) for high in (13.2, 8.0))
@@ -150,11 +150,11 @@ def mining_support(agent: Agent, folder: Path) -> list[Path]:
     for axis in axes[:, 0]:
         axis.set_ylabel("m2")
     figure.colorbar(picture, ax=axes, label="learnt probability of success", shrink=0.8)
-    return save(figure, folder, "support")
+    return save_figure(figure, folder, "support")
 
 
 def _draw_plans(agent: Agent, axis: Any) -> None:
-    """The paths that tasks took in the plane, from a dot to a goal's square."""
+    """Draws the paths of tasks in the plane, from a dot to the box of the goal."""
     states, goals = task_set(agent.game, PLANS, 3)
     executor = agent.executor(states, goals, DEFAULT_PLANNER)
     path, under_way = [executor.rho.copy()], ~executor.done
@@ -168,7 +168,7 @@ def _draw_plans(agent: Agent, axis: Any) -> None:
         (left, low), (right, high) = np.asarray(goals.low)[k, :2], np.asarray(goals.high)[k, :2]
         lost = not executor.result.success[k]
         axis.fill_between([left, right], low, high, fc="0.85" if lost else "none", ec=line.get_color(), lw=1.2)
-    axis.set_title("plans carried out (grey: not reached)", fontsize=10)
+    axis.set_title("executed plans (grey: not reached)", fontsize=10)
 
 
 SHAPES = {"object": "o", "switch": "D", "deposit": "^", "store": "P", "dump": "v"}
@@ -179,7 +179,7 @@ def schemas(folder: Path) -> list[Path]:
     figure, axes = panels(len(GAMES), height=5.0)
     for axis, name in zip(axes, GAMES, strict=True):
         _draw_schema(axis, make_game(name))
-    return save(figure, folder, "schemas")
+    return save_figure(figure, folder, "schemas")
 
 
 def _draw_schema(axis: Any, game: Game[Any]) -> None:
@@ -187,7 +187,7 @@ def _draw_schema(axis: Any, game: Game[Any]) -> None:
 
     try:
         scene = game.scene(game.reset(jax.random.key(5)))
-    except InputError:  # it has none
+    except InputError:  # the game has no scene
         scene = Scene(1, 1, frozenset(), (0, 0), (), ())
     for row, column in scene.walls:
         axis.fill_between([column - 0.5, column + 0.5], row - 0.5, row + 0.5, color="0.35", lw=0)

@@ -1,58 +1,56 @@
-"""Cells spread over a Ray cluster. Ray is an extra: `pip install ray`."""
+"""Trials distributed over a Ray cluster. Ray is an extra: `pip install ray`."""
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from saplan.errors import InputError
-from saplan.experiments.sweep import EvalBudget, Reproduction, Trial
-from saplan.training.train import log_warning
+from saplan.errors import InputError, say
+from saplan.experiments.sweep import BUSY, EvalBudget, Sweep, Trial
 
 RETRIES = 20
-"""How often a job is begun again after its worker has died. It goes on from its last checkpoint."""
+"""How often a job restarts after its worker died. It resumes from the last checkpoint."""
 
 
-def compute_on_ray(reproduction: Reproduction, cells: Sequence[Trial], eval_budget: EvalBudget) -> list[Trial]:
-    """Computes what is missing on the cluster that `ray.init` finds or starts; returns what is missing still.
+def run_trials_on_ray(sweep: Sweep, trials: Sequence[Trial], eval_budget: EvalBudget) -> list[Trial]:
+    """Computes the missing results on the cluster that `ray.init` finds or starts; returns the trials still missing.
 
-    All workers must see the same directory. Each job is claimed there by a lock, so that none is computed twice.
+    All workers must see the same directory. A lock there claims each job, so that no trial is computed twice.
     """
     try:
         import ray
     except ImportError:
         raise InputError("--on ray needs Ray: pip install ray") from None
 
-    begun = not ray.is_initialized()
-    if begun:
+    started = not ray.is_initialized()
+    if started:
         ray.init(log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
     try:
-        out = reproduction.out.resolve()
+        out = str(sweep.out.resolve())
         needs = {"num_gpus": 1} if ray.cluster_resources().get("GPU") else {"num_cpus": 1}
         options: dict[str, Any] = {"max_retries": RETRIES, "retry_exceptions": False, **needs}
         work: Any = ray.remote(**options)(_compute)
-        jobs = reproduction.jobs(cells, eval_budget.together)
-        waiting = {work.remote(str(out), job, eval_budget): job for job in jobs}
+        jobs = sweep.jobs(trials, eval_budget.together)
+        waiting = {work.remote(out, job, eval_budget): job for job in jobs}
         while waiting:
             (done,), _ = ray.wait(list(waiting), num_returns=1)
             job = waiting.pop(done)
-            _collect(ray, done, job, len(jobs) - len(waiting), len(jobs))
+            names = ", ".join(trial.name for trial in job)
+            say(f"{len(jobs) - len(waiting)} of {len(jobs)}: {names}: {_outcome(ray, done)}")
     finally:
-        if begun:
+        if started:
             ray.shutdown()
-    return [cell for cell in cells if not reproduction.finished(cell)]
+    return sweep.missing(trials)
 
 
-def _collect(ray: Any, done: Any, job: list[Trial], number: int, total: int) -> None:
-    """Says how a job went; one that failed leaves its cells without results, and the others go on."""
+def _outcome(ray: Any, done: Any) -> str:
+    """How a job ended, in words; the trials of a failed one stay without results."""
     try:
-        outcome = "done" if ray.get(done) else "another process is at it"
+        return "done" if ray.get(done) else BUSY
     except ray.exceptions.RayError as error:
-        outcome = f"failed: {type(error).__name__}"
-    log_warning(f"{number} of {total}: {', '.join(cell.name for cell in job)}: {outcome}")
+        return f"failed: {type(error).__name__}"
 
 
 def _compute(out: str, job: list[Trial], eval_budget: EvalBudget) -> bool:
-    """What a worker does."""
-    from pathlib import Path
-
-    return Reproduction(Path(out)).compute(job, eval_budget, quiet=True)
+    """Runs in a worker."""
+    return Sweep(Path(out)).compute(job, eval_budget, quiet=True)

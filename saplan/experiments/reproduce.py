@@ -1,24 +1,16 @@
-"""The paper's table and figures, on anyone's machine."""
+"""The paper's table and figures: which trials to run, and the report of their results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import jax
+
 from saplan.errors import InputError, unknown_name
 from saplan.experiments.figures import PICTURES, draw_all
-from saplan.experiments.sweep import (
-    ABLATIONS,
-    CLAIMS,
-    RUNS,
-    VARIANTS,
-    EvalBudget,
-    Reproduction,
-    Trial,
-    compute_all,
-    misfit,
-    on_accelerator,
-)
-from saplan.experiments.tables import PAPER_STEPS, ablation_table, detail_table, read_results, success_table
+from saplan.experiments.paper import PAPER_STEPS
+from saplan.experiments.sweep import ABLATIONS, CLAIMS, RUNS, VARIANTS, EvalBudget, Sweep, Trial, misfit, run_trials
+from saplan.experiments.tables import ablation_table, detail_table, read_results, success_table
 from saplan.games import GAMES
 from saplan.methods.registry import METHODS
 from saplan.methods.structured.agent import Agent
@@ -28,15 +20,15 @@ from saplan.storage.links import refuse_links
 from saplan.training.store import MANIFEST, ORACLE, load_agent, open_agent
 
 OWN = (RUNS, CLAIMS, PICTURES, "report.md", ".report.md.new")
-"""What a reproduction writes besides results. No link may stand in their place."""
+"""Files that a reproduction writes besides results. None of them may be a link."""
 QUICK_STEPS = 500_000
 QUICK_SEEDS, SEEDS = 2, 5
 ALL_METHODS = (*METHODS, ORACLE)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is to be reproduced."""
+class SweepPlan:
+    """The trials of a reproduction."""
 
     games: Sequence[str] = field(default_factory=lambda: tuple(GAMES))
     methods: Sequence[str] | None = None
@@ -44,14 +36,15 @@ class Wanted:
     variants: Sequence[str] = ("default",)
     seeds: int | None = None
     steps: int | None = None
-    """Per cell; by default the paper's budget of the game, and for a game that the paper does not have its largest."""
+    """Per trial; by default the paper's budget, and its largest budget for a game that the paper does not have."""
     quick: bool = False
     """Enough to see the order of the methods: half a million steps, 2 seeds, 150 tasks."""
     numbers: tuple[tuple[str, int | float], ...] = ()
+    """Settings that differ from the defaults."""
     devices: int = 1
 
-    def cells(self) -> list[Trial]:
-        """Every cell, the quickest insight first: one seed of everything before the next."""
+    def trials(self) -> list[Trial]:
+        """All trials, one seed of everything before the next."""
         for kind, names, known in (
             ("game", self.games, GAMES), ("method", self.methods or (), ALL_METHODS),
             ("variant", self.variants, VARIANTS),
@@ -63,21 +56,20 @@ class Wanted:
         if not 1 <= seeds <= 1000:
             raise InputError(f"--seeds must lie in 1..1000, got {seeds}")
         methods = {game: self._methods(game) for game in self.games}
-        found = [Trial(game, ORACLE, 0, 0) for game in self.games if ORACLE in methods[game]]
-        for seed in range(seeds):
-            for variant in self.variants:
-                for game in self.games:
-                    for method in methods[game]:
-                        cell = Trial(game, method, seed, self.steps or self._budget(game), variant, self.numbers)
-                        if method != ORACLE and self._makes_sense(cell):
-                            found.append(cell)
-        for cell in found:
-            if cell.method != ORACLE:
-                cell.config()  # complains of what does not fit before anything is trained
-        return found
+        trained = [
+            Trial(game, method, seed, self._steps(game), variant, self.numbers)
+            for seed in range(seeds)
+            for variant in self.variants
+            for game in self.games
+            for method in methods[game]
+            if method != ORACLE and _makes_sense(game, method, variant)
+        ]
+        for trial in trained:
+            trial.config()  # raises errors before anything is trained
+        return [Trial(game, ORACLE, 0, 0) for game in self.games if ORACLE in methods[game]] + trained
 
     def _methods(self, game: str) -> list[str]:
-        """The methods of a game; `InputError` if one that was asked for by name does not fit it."""
+        """The methods of a game; `InputError` if a method was named that does not fit it."""
         if self.methods is None:
             return [method for method in ALL_METHODS if misfit(game, method) is None]
         for method in self.methods:
@@ -85,40 +77,44 @@ class Wanted:
                 raise InputError(f"{reason}; leave out `{method}`, or name other --games")
         return list(self.methods)
 
-    def _budget(self, game: str) -> int:
+    def _steps(self, game: str) -> int:
+        if self.steps:
+            return self.steps
         return QUICK_STEPS if self.quick else PAPER_STEPS.get(game, max(PAPER_STEPS.values()))
 
-    def _makes_sense(self, cell: Trial) -> bool:
-        """Ablations take away parts of the structured model; some make no difference to some games."""
-        if cell.method != "structured" and cell.variant in set(ABLATIONS) - {"paper"}:
-            return False
-        return VARIANTS[cell.variant].concerns(cell.game)
-
     def eval_budget(self) -> EvalBudget:
-        """How closely to look."""
-        together = on_accelerator()
+        """The evaluations of every trial; on an accelerator, seeds train together."""
+        together = jax.default_backend() != "cpu"
         if self.quick:
             return EvalBudget(150, 3, 50, together, self.devices)
         return EvalBudget(together=together, devices=self.devices)
 
 
-Compute = Callable[[Reproduction, Sequence[Trial], EvalBudget], list[Trial]]
-"""Computes what is missing and returns what is missing still."""
+def _makes_sense(game: str, method: str, variant: str) -> bool:
+    """Whether a variant changes anything: ablations concern the structured model, and some only certain games."""
+    if method != "structured" and variant in set(ABLATIONS) - {"paper"}:
+        return False
+    games = VARIANTS[variant].games
+    return games is None or game in games
 
 
-def reproduce(wanted: Wanted, out: Path, compute: Compute = compute_all) -> list[Path]:
-    """Computes the cells that have no result yet, then writes tables and figures of all results there are."""
+Runner = Callable[[Sweep, Sequence[Trial], EvalBudget], list[Trial]]
+"""Computes missing results and returns the trials that are still missing."""
+
+
+def reproduce(plan: SweepPlan, out: Path, run: Runner = run_trials) -> list[Path]:
+    """Computes the trials without results, then writes tables and figures of all results in the directory."""
     refuse_links(out, OWN)
-    reproduction, cells = Reproduction(out), wanted.cells()
-    missing = compute(reproduction, cells, wanted.eval_budget())
+    trials = plan.trials()
+    missing = run(Sweep(out), trials, plan.eval_budget())
     if missing:
-        names = ", ".join(cell.name for cell in missing[:3]) + (", ..." if len(missing) > 3 else "")
-        raise InputError(f"{len(missing)} of {len(cells)} cells are not done yet ({names}): run the same command again")
-    return report(out)
+        names = ", ".join(trial.name for trial in missing[:3]) + (", ..." if len(missing) > 3 else "")
+        raise InputError(f"{len(missing)} of {len(trials)} trials are not done ({names}): run the same command again")
+    return write_report(out)
 
 
-def report(out: Path) -> list[Path]:
-    """Tables and figures from the results of a directory."""
+def write_report(out: Path) -> list[Path]:
+    """Writes tables and figures from the results of a directory, and returns their paths."""
     refuse_links(out, OWN)
     results = read_results(out)
     if not results:
@@ -134,14 +130,14 @@ def report(out: Path) -> list[Path]:
 
 
 def _mining_agent(out: Path) -> Agent | None:
-    """A structured agent of mining: of these results if its run is there, else the one that ships with the package."""
+    """A structured agent of mining: from these results if its run is there, else the shipped one."""
     runs = sorted((out / RUNS).glob(f"mining-structured-default-*/{MANIFEST}"))
     agent = load_agent(runs[-1].parent)[0] if runs else open_agent("mining")[0]
     return agent if isinstance(agent, Agent) else None
 
 
-def check_numbers(words: Sequence[str]) -> tuple[tuple[str, int | float], ...]:
-    """Settings that all methods have, written as NAME=NUMBER."""
+def parse_settings(words: Sequence[str]) -> tuple[tuple[str, int | float], ...]:
+    """Settings that all methods share, from words such as `lanes=1024`."""
     known = vars(Settings())
     found: list[tuple[str, int | float]] = []
     for word in words:

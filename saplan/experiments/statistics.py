@@ -1,4 +1,4 @@
-"""Figures over seeds and games with their uncertainty, as Agarwal et al. (2021, arXiv:2108.13264) recommend."""
+"""Statistics over seeds and games with intervals, as Agarwal et al. (2021, arXiv:2108.13264) recommend."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ import scipy.stats
 from jaxtyping import Bool, Float
 
 Successes = Bool[np.ndarray, "runs tasks"]
-"""Which of the same tasks every run solved."""
+"""Whether each run solved each of the same tasks."""
 Statistic = Callable[[Float[np.ndarray, "*many runs strata"]], Any]
 """One number for each of many tables of scores, one column per game, one row per seed."""
 
@@ -20,7 +20,7 @@ def mean(scores: Float[np.ndarray, "*many runs strata"]) -> Any:
 
 
 def interquartile_mean(scores: Float[np.ndarray, "*many runs strata"]) -> Any:
-    """The mean of the middle half of all runs of all strata together; a quarter, rounded down, is cut at either end."""
+    """The mean of the middle half of all runs of all strata; a quarter, rounded down, is cut at either end."""
     flat = scores.reshape(*scores.shape[:-2], -1)
     return scipy.stats.trim_mean(flat, 0.25, axis=-1)
 
@@ -32,11 +32,12 @@ def bootstrap_interval(
     repetitions: int = 10_000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """The stratified percentile bootstrap over runs and tasks: in every stratum by itself both are drawn again, with
-    replacement. All runs of a stratum have the same tasks, so a drawn task counts for all of them.
+    """The stratified percentile bootstrap over runs and tasks: in every stratum both are resampled with replacement.
+
+    All runs of a stratum have the same tasks, so a resampled task counts for all of them.
     """
     random = np.random.default_rng(seed)
-    drawn = [_redraw(random, [successes], repetitions)[0] for successes in strata]
+    drawn = [_resample(random, [successes], repetitions)[0] for successes in strata]
     return _percentiles(statistic(np.stack(drawn, axis=-1)), confidence)
 
 
@@ -47,15 +48,15 @@ def difference_interval(
     repetitions: int = 10_000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """The bootstrap interval of the difference of two means on the same tasks: tasks are drawn for both at once."""
-    drawn = _redraw(np.random.default_rng(seed), [ours, theirs], repetitions)
+    """The bootstrap interval of the difference of two means on the same tasks: both share the resampled tasks."""
+    drawn = _resample(np.random.default_rng(seed), [ours, theirs], repetitions)
     return _percentiles(drawn[0].mean(axis=1) - drawn[1].mean(axis=1), confidence)
 
 
-def _redraw(
+def _resample(
     random: np.random.Generator, each: Sequence[Bool[np.ndarray, "_ tasks"]], repetitions: int
 ) -> list[Float[np.ndarray, "repetitions _"]]:
-    """Scores of redrawn runs on redrawn tasks, the same tasks for all."""
+    """Scores of resampled runs on resampled tasks, the same tasks for all."""
     tasks = each[0].shape[1]
     weights = random.multinomial(tasks, np.full(tasks, 1 / tasks), size=repetitions)
     found = []
@@ -70,18 +71,18 @@ def _percentiles(values: Float[np.ndarray, "repetitions"], confidence: float) ->
     return float(low), float(high)
 
 
-def to_text(successes: Bool[np.ndarray, "tasks"]) -> str:
-    """Which tasks succeeded, as hexadecimal digits of four tasks each."""
+def encode_successes(successes: Bool[np.ndarray, "tasks"]) -> str:
+    """The successful tasks as hexadecimal digits, four tasks per digit."""
     return np.packbits(successes).tobytes().hex()
 
 
-def from_text(text: str, tasks: int) -> Bool[np.ndarray, "tasks"]:
-    """The inverse of `to_text`."""
+def decode_successes(text: str, tasks: int) -> Bool[np.ndarray, "tasks"]:
+    """The inverse of `encode_successes`."""
     return np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8), count=tasks).astype(bool)
 
 
-def steps_to(steps: Float[np.ndarray, "looks"], success: Float[np.ndarray, "looks"], wanted: float) -> float | None:
-    """The steps at which a learning curve first reaches a success, between two looks along the logarithm of steps."""
+def steps_to(steps: Float[np.ndarray, "points"], success: Float[np.ndarray, "points"], wanted: float) -> float | None:
+    """The steps at which a learning curve first reaches a success, interpolated in the logarithm of steps."""
     above = np.flatnonzero(success >= wanted)
     if not len(above):
         return None

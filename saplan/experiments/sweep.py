@@ -1,4 +1,4 @@
-"""The cells of a reproduction, each one game, method, variant and seed: computed once, by whoever claims it first."""
+"""A sweep over trials. A trial is one game, method, variant and seed; the first process to claim it computes it."""
 
 import contextlib
 import shutil
@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import jax
-
-from saplan.errors import InputError, unknown_name
-from saplan.experiments.evaluation_report import summarise
+from saplan.errors import InputError, say, unknown_name
+from saplan.experiments.evaluation_report import evaluation_data
 from saplan.games import make_game
 from saplan.methods.ablations import FULL, ablated
 from saplan.methods.executor import PlannerSettings, planner_settings_for
@@ -25,18 +23,20 @@ from saplan.training.loop import HELD_BACK_SEED
 from saplan.training.metrics import read_metrics
 from saplan.training.provenance import hardware
 from saplan.training.run_directory import METRICS
-from saplan.training.store import ORACLE, load_agent, read_manifest
-from saplan.training.train import SAVE_EVERY, RunOptions, kept_agent, log_warning, train_runs
+from saplan.training.store import MANIFEST, ORACLE, load_agent, read_manifest
+from saplan.training.train import SAVE_EVERY, kept_agent, run_config, train_runs
 
 RUNS, CLAIMS = "runs", "claims"
 """Directories beside the results."""
 POINTS = 60
 """Rows of metrics that a result keeps at most."""
+TASK_SEED, BUDGET = 0, 150
+BUSY = "already running in another process"
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A way in which training departs from the default."""
+    """A change of the default training."""
 
     what: str
     """For people."""
@@ -44,29 +44,25 @@ class Variant:
     paper: bool = False
     algebra: str = FULL
     games: tuple[str, ...] | None = None
-    """Where it makes a difference; None: everywhere."""
-
-    def concerns(self, game: str) -> bool:
-        """Whether it makes a difference in a game."""
-        return self.games is None or game in self.games
+    """The games that it changes; None: all of them."""
 
 
 VARIANTS = {
     "default": Variant("the default"),
     "paper": Variant("the paper's variant", paper=True),
-    "no-counts": Variant("without counts of visits in proposals", {"uniform": 1.0}),
+    "no-counts": Variant("without visit counts in proposals", {"uniform": 1.0}),
     "no-filter": Variant("without the edge detector's filter p_0", {"threshold": 0.0}),
     "raw": Variant("raw numbers in place of the algebra's features", algebra="raw"),
     "integers": Variant("ℤ/q treated as ℤ", algebra="integers", games=("switches",)),
-    "no-hindsight": Variant("without hindsight: a step teaches about its own wish alone", {"relabel": False}),
-    "no-trail": Variant("without the trail that keeps from walking in circles", {"repeat_cost": 0.0}),
+    "no-hindsight": Variant("without hindsight: a step teaches only about its own subgoal", {"relabel": False}),
+    "no-trail": Variant("without the history that keeps attempts from walking in circles", {"repeat_cost": 0.0}),
 }
 ABLATIONS = [name for name in VARIANTS if name != "default"]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What one result is about."""
+    """One training and evaluation of a sweep."""
 
     game: str
     method: str
@@ -74,11 +70,11 @@ class Trial:
     steps: int
     variant: str = "default"
     numbers: tuple[tuple[str, int | float], ...] = ()
-    """Settings other than the defaults."""
+    """Settings that differ from the defaults."""
 
     @property
     def group(self) -> str:
-        """What cells that differ in their seeds alone have in common."""
+        """The name of all trials that differ only in their seeds."""
         return f"{self.game}-{self.method}-{self.variant}-{self.steps / 1e6:g}M"
 
     @property
@@ -86,7 +82,7 @@ class Trial:
         return f"{self.game}-{ORACLE}" if self.method == ORACLE else f"{self.group}-{self.seed}"
 
     def config(self) -> RunConfig:
-        """The run that it needs."""
+        """The configuration of its training run."""
         if self.variant not in VARIANTS:
             raise unknown_name("variant", self.variant, VARIANTS)
         variant, method = VARIANTS[self.variant], find_method(self.method)
@@ -101,7 +97,7 @@ class Trial:
 
 
 def misfit(game: str, method: str) -> str | None:
-    """Why a method cannot be used in a game; None if it can."""
+    """The reason why a method cannot be used in a game; None if it can."""
     try:
         if method == ORACLE:
             Oracle(make_game(game))
@@ -114,49 +110,52 @@ def misfit(game: str, method: str) -> str | None:
 
 @dataclass(frozen=True)
 class EvalBudget:
-    """How closely cells are evaluated at."""
+    """How much evaluation a trial gets, and how it trains."""
 
     tasks: int = 1000
     eval_points: int = 7
-    """At the end, half-way, at a quarter, ..."""
+    """Evaluations during training: at the end, half-way, at a quarter, ..."""
     eval_tasks: int = 200
     together: bool = False
-    """Whether the seeds of a group are trained in one program, and tried on tasks only after that: what trains them
-    is too good to wait for a CPU."""
+    """Train the seeds of a group in one program and evaluate them afterwards: an accelerator should not wait for
+    evaluations on the CPU."""
     devices: int = 1
-    """That share the lanes of every run; 0 means all."""
+    """Devices that share the lanes of every run; 0 means all."""
     save_every: float = SAVE_EVERY
 
 
-class Reproduction:
-    """A directory of results, one file a cell, and of the runs behind them."""
+class Sweep:
+    """A directory of results, one file per trial, and of the runs behind them."""
 
     def __init__(self, out: Path) -> None:
-        """Nothing is written before a cell is computed."""
+        """Writes nothing before a trial is computed."""
         self.out = out
 
-    def result_path(self, cell: Trial) -> Path:
-        return self.out / f"{cell.name}.json"
+    def result_path(self, trial: Trial) -> Path:
+        return self.out / f"{trial.name}.json"
 
-    def run_path(self, cell: Trial) -> Path:
-        return self.out / RUNS / cell.name
+    def run_path(self, trial: Trial) -> Path:
+        return self.out / RUNS / trial.name
 
-    def finished(self, cell: Trial) -> bool:
-        return self.result_path(cell).exists()
+    def finished(self, trial: Trial) -> bool:
+        return self.result_path(trial).exists()
 
-    def jobs(self, cells: Sequence[Trial], together: bool) -> list[list[Trial]]:
-        """What is still to be computed, in parts that belong together."""
+    def missing(self, trials: Sequence[Trial]) -> list[Trial]:
+        """The trials without results."""
+        return [trial for trial in trials if not self.finished(trial)]
+
+    def jobs(self, trials: Sequence[Trial], together: bool) -> list[list[Trial]]:
+        """The trials without results, grouped into jobs that one process computes."""
         groups: dict[str, list[Trial]] = {}
-        for cell in cells:
-            if not self.finished(cell):
-                groups.setdefault(cell.group if together else cell.name, []).append(cell)
+        for trial in self.missing(trials):
+            groups.setdefault(trial.group if together else trial.name, []).append(trial)
         return list(groups.values())
 
     def compute(self, job: list[Trial], eval_budget: EvalBudget, quiet: bool = False) -> bool:
-        """Computes the results of a job, unless another process is at it, which is answered by False.
+        """Computes the results of a job; False if another process is computing it.
 
-        Whatever a process that died has left is gone on with: runs from their last checkpoints, results where they are
-        missing.
+        Resumes after a process that died: runs continue from their last checkpoints, and only missing results are
+        computed.
         """
         claim = self.out / CLAIMS / job[0].name
         make_directory(claim)
@@ -165,75 +164,65 @@ class Reproduction:
         except InputError:
             return False
         with lock:
-            missing = [cell for cell in job if not self.finished(cell)]
+            missing = self.missing(job)
             if missing and missing[0].method != ORACLE:
                 self._train(missing, eval_budget, quiet)
-            for cell in missing:
-                write_json(self.result_path(cell), self._measure(cell, eval_budget))
-                # An agent is all that is needed now; checkpoints are many times its size.
+            for trial in missing:
+                write_json(self.result_path(trial), self._measure(trial, eval_budget))
+                # Only the agent is still needed; checkpoints are many times its size.
                 for finished in ("checkpoints", "evaluations"):
-                    shutil.rmtree(self.run_path(cell) / finished, ignore_errors=True)
+                    shutil.rmtree(self.run_path(trial) / finished, ignore_errors=True)
         return True
 
-    def _train(self, cells: list[Trial], eval_budget: EvalBudget, quiet: bool) -> None:
-        untrained = [cell for cell in cells if not (self.run_path(cell) / "manifest.json").exists()]
-        if not untrained:
+    def _train(self, trials: list[Trial], budget: EvalBudget, quiet: bool) -> None:
+        outs = [self.run_path(trial) for trial in trials]
+        if all((out / MANIFEST).exists() for out in outs):
             return
-        eval_tasks = 0 if eval_budget.together else eval_budget.eval_tasks
-        configs = [replace(cell.config(), eval_points=eval_budget.eval_points, eval_tasks=eval_tasks) for cell in cells]
-        outs = [self.run_path(cell) for cell in cells]
-        with contextlib.closing(ProgressBar()) if not quiet else contextlib.nullcontext() as shower:
-            options = RunOptions(shower, eval_budget.save_every, devices=eval_budget.devices)
-            train_runs(configs, outs, options, resume=True)
+        eval_tasks = 0 if budget.together else budget.eval_tasks
+        configs = [replace(trial.config(), eval_points=budget.eval_points, eval_tasks=eval_tasks) for trial in trials]
+        with contextlib.closing(ProgressBar()) if not quiet else contextlib.nullcontext() as bar:
+            train_runs(configs, outs, bar, budget.save_every, devices=budget.devices, go_on=True)
 
-    def _measure(self, cell: Trial, eval_budget: EvalBudget) -> dict[str, Any]:
-        about = {"variant": cell.variant, "budgeted_steps": cell.steps}
-        if cell.method == ORACLE:
-            planning = planner_settings_for(find_method("structured").settings_for(make_game(cell.game), False))
-            return {
-                **summarise(cell.game, eval_budget.tasks, 0, 150, planning, ORACLE),
-                **about,
-                "hardware": hardware(),
-            }
-        run, config = self.run_path(cell), cell.config()
+    def _measure(self, trial: Trial, budget: EvalBudget) -> dict[str, Any]:
+        about: dict[str, Any] = {"variant": trial.variant, "budgeted_steps": trial.steps}
+        if trial.method == ORACLE:
+            planning = planner_settings_for(find_method("structured").settings_for(make_game(trial.game), False))
+            result = evaluation_data(trial.game, budget.tasks, TASK_SEED, BUDGET, planning, ORACLE)
+            return {**result, **about, "hardware": hardware()}
+        run, config = self.run_path(trial), trial.config()
+        planning = planner_settings_for(config.settings)
         trained = read_manifest(run).get("about") or {}
-        result = summarise(str(run), eval_budget.tasks, 0, 150, planner_settings_for(config.settings))
-        told = history(run, eval_budget.eval_tasks, planner_settings_for(config.settings))
-        by = {"hardware": trained.get("hardware"), "trained_by": trained.get("code"), "config": config.to_json()}
-        return {**result, **about, **by, **told}
+        about |= {"hardware": trained.get("hardware"), "trained_by": trained.get("code"), "config": config.to_json()}
+        result = evaluation_data(str(run), budget.tasks, TASK_SEED, BUDGET, planning)
+        return {**result, **about, **training_history(run, budget.eval_tasks, planning)}
 
 
-def history(run: Path, eval_tasks: int, planning: PlannerSettings) -> dict[str, Any]:
-    """What the metrics of a run tell: the learning curve, the examples of the edge detector, the time."""
+def training_history(run: Path, eval_tasks: int, planning: PlannerSettings) -> dict[str, Any]:
+    """Learning curve, examples of the edge detector, and training time, from the metrics of a run."""
 
     def success(row: dict[str, Any]) -> float | None:
-        kept = kept_agent(run, row["steps"])
+        kept, known = kept_agent(run, row["steps"]), row["success"]
         if not kept.exists():
-            return row["success"]
+            return None if known is None else float(known)
         return float(evaluate(load_agent(kept)[0], eval_tasks, HELD_BACK_SEED, planning=planning).success.mean())
 
     rows = read_metrics(run / METRICS)
     kept = rows[:: max(1, len(rows) // POINTS)]
-    eval_points = [{"steps": row["steps"], "success": success(row)} for row in rows if row["evaluated"]]
+    points = [{"steps": row["steps"], "success": success(row)} for row in rows if row["evaluated"]]
     return {
-        "curve": [look for look in eval_points if look["success"] is not None],
+        "curve": [point for point in points if point["success"] is not None],
         "examples": [{name: row[name] for name in ("steps", "positives", "negatives", "known")} for row in kept],
         "overflow": rows[-1]["overflow"],
         "training_seconds": rows[-1]["seconds"],
     }
 
 
-def compute_all(reproduction: Reproduction, cells: Sequence[Trial], eval_budget: EvalBudget) -> list[Trial]:
-    """Computes what is missing, here and now; returns the cells that other processes are at."""
-    jobs = reproduction.jobs(cells, eval_budget.together)
+def run_trials(sweep: Sweep, trials: Sequence[Trial], eval_budget: EvalBudget) -> list[Trial]:
+    """Computes the missing results in this process; returns the trials that other processes are computing."""
+    jobs = sweep.jobs(trials, eval_budget.together)
     for number, job in enumerate(jobs, 1):
-        seeds = "" if job[0].method == ORACLE else f", seed {' '.join(str(cell.seed) for cell in job)}"
-        log_warning(f"{number} of {len(jobs)}: {job[0].game}, {job[0].method}, {job[0].variant}{seeds}")
-        if not reproduction.compute(job, eval_budget):
-            log_warning("another process is at it")
-    return [cell for cell in cells if not reproduction.finished(cell)]
-
-
-def on_accelerator() -> bool:
-    """Whether there is something better than a CPU to train on."""
-    return jax.default_backend() != "cpu"
+        seeds = "" if job[0].method == ORACLE else f", seed {' '.join(str(trial.seed) for trial in job)}"
+        say(f"{number} of {len(jobs)}: {job[0].game}, {job[0].method}, {job[0].variant}{seeds}")
+        if not sweep.compute(job, eval_budget):
+            say(BUSY)
+    return sweep.missing(trials)

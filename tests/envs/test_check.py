@@ -1,4 +1,4 @@
-"""`saplan check`: every kind of mistake in a world of its own, and a sound world in which nothing is found."""
+"""`saplan check`: one world for every kind of mistake, and a sound world without findings."""
 
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ def test_quantities_and_counts() -> None:
     (text,) = complaints(Integer(), lambda x, a, s, k: jnp.where(a == 0, jax.random.randint(k, (), -50, 50), x))
     assert "different amounts" in text
     (text,) = complaints(Real(0.5), up_and_down)
-    assert "only whole numbers" in text
+    assert "all values were integers" in text
 
 
 def test_what_no_action_causes() -> None:
@@ -73,7 +73,7 @@ def test_what_no_action_causes() -> None:
         return jnp.clip(x + (state["t"] % 3 == 0), 0, 1000)
 
     texts = complaints(Natural(), hunger)
-    assert any("whatever the agent did" in text and "Exogenous" in text for text in texts)
+    assert any("changed under every action" in text and "Exogenous" in text for text in texts)
     assert complaints(Exogenous(Natural()), hunger) == []
 
 
@@ -82,13 +82,13 @@ def test_a_hidden_precondition() -> None:
         return jnp.where((action == 0) & state["hidden"] & (x < 1), x + 1, jnp.where(action == 1, x * 0, x))
 
     (text,) = complaints(Natural(), lever)
-    assert "something that the attributes do not say decides" in text
+    assert "a variable outside the attributes decides" in text
     assert "x +1 at x=0" in text
 
 
 def test_short_episodes() -> None:
     (text,) = complaints(Natural(), up_and_down, ends=4)
-    assert "over after 4 steps" in text
+    assert "end after 4 steps" in text
 
 
 SCRIPT = """
@@ -101,12 +101,12 @@ def wrong(): return toy(Natural(), lambda x, a, s, k: x + (a - 1.0))
 @pytest.mark.parametrize(
     ("place", "code", "said"),
     [
-        ("my_world.py", 0, "nothing that would go wrong"),
+        ("my_world.py", 0, "no problems found"),
         ("my_world.py:wrong", 1, "is not in ℕ"),
-        ("my_world.py:nowhere", 2, "has nothing called 'nowhere'"),
-        ("no_world.py", 2, "is no Python file"),
+        ("my_world.py:nowhere", 2, "does not define 'nowhere'"),
+        ("no_world.py", 2, "is not a Python file"),
         ("broken.py", 2, "cannot be run"),
-        ("empty.py", 2, "holds no world"),
+        ("empty.py", 2, "defines no world"),
     ],
 )
 def test_the_command(

@@ -1,4 +1,4 @@
-"""Episodes on the host: any moment can be come back to, and a moment that is unknown is never invented."""
+"""Episodes on the host: any step can be replayed, and an unknown step is refused."""
 
 from typing import Any
 
@@ -45,9 +45,9 @@ def test_an_unknown_moment_is_refused() -> None:
     world = tower()
     state = world.step(KEY, world.reset(KEY), jnp.int32(0))
     restarted(world)
-    ask = [np.asarray(each)[None] for each in (state.ticket, state.clock, state.path)]
-    with pytest.raises(InputError, match=r"moment 1 of the episode with seed \d+ is unknown"):
-        world.workers.step(*ask, np.zeros(1, np.int32))
+    ticket, clock, path = (np.asarray(each)[None] for each in (state.ticket, state.clock, state.path))
+    with pytest.raises(InputError, match=r"step 1 of the episode with seed \d+ is unknown"):
+        world.workers.step(ticket, clock, path, np.zeros(1, np.int32))
 
 
 @pytest.mark.parametrize("processes", [0, 2])
@@ -66,7 +66,7 @@ def test_episodes_come_back_in_another_process(processes: int) -> None:
     assert same(jax.vmap(world.step, in_axes=(None, 0, None))(KEY, states, jnp.int32(0)), following)
     restarted(world, processes)
     other = {"actions": np.where(recalled["actions"] == 2, 1, recalled["actions"])}
-    with pytest.raises(InputError, match="not those that led to its state"):
+    with pytest.raises(InputError, match="do not lead to its state"):
         world.restore(states, other)
     with pytest.raises(InputError, match="do not fit its clock"):
         world.restore(states, {"actions": recalled["actions"][:, :2]})

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from typing import Any
 
 import gymnasium
 import jax
@@ -14,7 +15,7 @@ from gymnasium.utils.env_checker import check_env
 import saplan.envs
 from saplan.algebra import Natural, Product, Real
 from saplan.envs import HORIZON, GoalEnv
-from saplan.envs.goal_boxes import achieved_box, goal_box, reached
+from saplan.envs.goal_boxes import achieved_box, box_reached, goal_box
 from saplan.envs.goal_env import _advance, _begin
 from saplan.errors import InputError
 from saplan.games import GAMES, Mining, Switches
@@ -23,7 +24,7 @@ from saplan.goals import Goal, parse_goal
 IDS = [f"saplan/{name.capitalize()}-v0" for name in GAMES]
 
 
-def wander(env: gymnasium.Env, seed: int, steps: int = 40) -> list:
+def wander(env: Any, seed: int, steps: int = 40) -> list[Any]:
     env.action_space.seed(seed)
     seen = [env.reset(seed=seed)]
     seen += [env.step(env.action_space.sample()) for _ in range(steps)]
@@ -56,7 +57,7 @@ def test_the_map_hangs_on_the_seed_and_not_on_the_goal():
 
 @pytest.mark.parametrize("name", IDS)
 def test_the_reward_can_be_recomputed_one_by_one_and_in_batches(name):
-    env = gymnasium.make(name).unwrapped
+    env: Any = gymnasium.make(name).unwrapped
     steps = wander(env, 0)[1:]
     achieved = np.stack([o["achieved_goal"] for o, *_ in steps])
     desired = np.stack([o["desired_goal"] for o, *_ in steps])
@@ -76,7 +77,7 @@ def test_the_reward_can_be_recomputed_one_by_one_and_in_batches(name):
 
 @pytest.mark.parametrize("name", IDS)
 def test_hindsight_may_put_the_achieved_in_the_place_of_the_desired(name):
-    env = gymnasium.make(name).unwrapped
+    env: Any = gymnasium.make(name).unwrapped
     achieved = np.stack([step[0]["achieved_goal"] for step in wander(env, 1)])
     assert all(goal in env.observation_space["desired_goal"] for goal in achieved)
     np.testing.assert_array_equal(env.compute_reward(achieved, achieved, {}), np.zeros(len(achieved)))
@@ -91,13 +92,13 @@ def test_a_box_says_what_the_goal_says():
         assert np.isfinite(box).all()
         for _ in range(200):
             rho = np.array([rng.integers(6), rng.uniform(-8, 8)], np.float32)
-            assert reached(achieved_box(space, rho, 64.0), box) == bool(goal.reached(jnp.asarray(rho)))
+            assert box_reached(achieved_box(space, rho, 64.0), box) == bool(goal.reached(jnp.asarray(rho)))
 
 
 def test_a_free_attribute_is_free_even_beyond_the_limit():
     space = Product.of(count=Natural(), other=Natural())
     box = goal_box(space, parse_goal(space, "count=3"), 8.0)
-    assert reached(achieved_box(space, np.array([3, 1000], np.float32), 8.0), box)
+    assert box_reached(achieved_box(space, np.array([3, 1000], np.float32), 8.0), box)
 
 
 def test_reaching_the_goal_ends_the_episode():
@@ -167,14 +168,16 @@ def test_bad_arguments_are_refused():
 
 
 def test_rules_can_be_changed():
-    env = gymnasium.make("saplan/Switches-v0", kinds=2)
+    env: Any = gymnasium.make("saplan/Switches-v0", kinds=2)
     assert env.unwrapped.game == Switches(kinds=2)
     assert env.observation_space["achieved_goal"].shape == (2 * 5,)
 
 
 def test_environments_of_one_game_share_their_compilation():
+    programs: tuple[Any, ...] = _begin, _advance
+
     def compiled():
-        return _begin._cache_size(), _advance._cache_size()
+        return [program._cache_size() for program in programs]
 
     game = Mining(deposits=2)
     wander(GoalEnv(game), 0, 3)

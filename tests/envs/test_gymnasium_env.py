@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 import saplan
 from saplan.algebra import Integer, Natural, Product
-from saplan.envs.gymnasium_env import HostWorld, gym_world
+from saplan.envs.gymnasium_env import GymWorld, gym_world
 from saplan.errors import InputError
 from tests.loading import load
 
@@ -45,7 +45,7 @@ def counted(observation: Any, info: dict[str, Any], env: Any) -> tuple[int, int]
     return env.count, env.lucky
 
 
-def world_of(**more: Any) -> HostWorld:
+def world_of(**more: Any) -> GymWorld:
     return gym_world(Counter, Product.of(count=Integer(), lucky=Natural()), counted, ["count=3"], **more)
 
 
@@ -146,7 +146,7 @@ def test_numbers_are_seen_and_pictures_shown() -> None:
 def test_taxi(tmp_path: Path) -> None:
     taxi = load("examples/taxi.py")
     world, settings = taxi.taxi(), saplan.Settings(lanes=64, minibatches=8)
-    agent = saplan.train(world, 120_000, 0, settings, tmp_path / "run", eval_points=0)
+    agent: Any = saplan.train(world, 120_000, 0, settings, tmp_path / "run", eval_points=0)
     assert int(agent.memory.size) == 12, "four moves, four stands to pick up from and to drop at"
     assert saplan.evaluate(agent, 100).success.mean() > 0.9
     precision, recall = taxi.edges(agent)
@@ -155,5 +155,5 @@ def test_taxi(tmp_path: Path) -> None:
         saplan.load(tmp_path / "run")
     with pytest.raises(InputError, match="not to the given one"):
         saplan.load(tmp_path / "run", world_of())
-    back = saplan.load(tmp_path / "run", world)
+    back: Any = saplan.load(tmp_path / "run", world)
     assert np.array_equal(back.memory.delta, agent.memory.delta)

@@ -29,7 +29,7 @@ def play(world: Any, times: int) -> None:
     ],
 )
 def test_a_world_that_fails_in_a_process(make: Any, words: str) -> None:
-    world = own.tower(make, processes=2)
+    world: Any = own.tower(make, processes=2)
     with pytest.raises(InputError, match=words):
         play(world, 4)
     processes = [worker.process for worker in world.workers.workers]
@@ -46,7 +46,7 @@ def test_a_world_that_cannot_be_made_there() -> None:
 
 
 def test_a_process_that_is_killed() -> None:
-    world = own.tower(processes=2)
+    world: Any = own.tower(processes=2)
     play(world, 1)
     world.workers.workers[1].process.kill()
     with pytest.raises(
@@ -58,7 +58,8 @@ def test_a_process_that_is_killed() -> None:
 
 def test_after_an_error_answers_belong_to_their_questions() -> None:
     """What one worker has answered to a question that failed is not taken for the answer to the next."""
-    world, alone = own.tower(own.Raises, processes=2), own.tower()
+    world: Any = own.tower(own.Raises, processes=2)
+    alone = own.tower()
     with pytest.raises(InputError, match="ZeroDivisionError"):
         play(world, 4)
     for mine, theirs in zip(world.workers.reset(TICKETS), alone.workers.reset(TICKETS), strict=True):
@@ -67,13 +68,13 @@ def test_after_an_error_answers_belong_to_their_questions() -> None:
 
 
 def test_a_slow_world_is_waited_for_and_a_stuck_one_does_not_stay_behind() -> None:
-    slow = own.tower(own.Slow, processes=2)
+    slow: Any = own.tower(own.Slow, processes=2)
     paths = slow.workers.reset(TICKETS[:2])[0]
     began = time.monotonic()
     slow.workers.step(TICKETS[:2], ZEROS[:2], paths, ZEROS[:2])
     assert time.monotonic() - began >= 0.3
     slow.workers.end()
-    stuck = own.tower(own.Stuck, processes=1)
+    stuck: Any = own.tower(own.Stuck, processes=1)
     worker = stuck.workers.workers[0]
     worker.line.send((1, "step", [TICKETS[:1], ZEROS[:1], ZEROS[:1], ZEROS[:1]]))
     stuck.workers.end()

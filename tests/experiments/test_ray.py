@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from saplan.cli import main
-from saplan.experiments.sweep import EvalBudget, Reproduction, Trial, compute_all
+from saplan.experiments.sweep import EvalBudget, Sweep, Trial, run_trials
 from tests.reliability.tiny import SIZES
 
-CELLS = [Trial("switches", "structured", seed, 64 * 300, numbers=tuple(SIZES.items())) for seed in range(12)]
-EFFORT = EvalBudget(tasks=20, eval_points=1, eval_tasks=10, save_every=0.0)
+TRIALS = [Trial("switches", "structured", seed, 64 * 300, numbers=tuple(SIZES.items())) for seed in range(12)]
+BUDGET = EvalBudget(tasks=20, eval_points=1, eval_tasks=10, save_every=0.0)
 KILLS = 12
 
 
 def workers() -> list[int]:
-    """The processes that compute cells."""
+    """The processes that compute trials."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -55,30 +55,30 @@ class Killer(threading.Thread):
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds Ray's workers in /proc")
 def test_a_sweep_on_ray_whose_workers_are_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray", reason="Ray is an extra: pip install ray")
-    from saplan.experiments.ray_backend import compute_on_ray
+    from saplan.experiments.ray_backend import run_trials_on_ray
 
     root = Path(__file__).parent.parent.parent
     monkeypatch.setenv("PYTHONPATH", str(root))
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-    sweep = Reproduction(tmp_path / "sweep")
+    sweep = Sweep(tmp_path / "sweep")
     killer = Killer(sweep.out)
     killer.start()
     began = time.monotonic()
-    missing = compute_on_ray(sweep, CELLS, EFFORT)
+    missing = run_trials_on_ray(sweep, TRIALS, BUDGET)
     killer.over.set()
     killer.join()
     print(f"{killer.kills} workers killed in {time.monotonic() - began:.0f} s")
     assert not missing
-    assert sorted(path.stem for path in sweep.out.glob("*.json")) == sorted(cell.name for cell in CELLS)
+    assert sorted(path.stem for path in sweep.out.glob("*.json")) == sorted(trial.name for trial in TRIALS)
     assert killer.kills >= 6
     for name, written in killer.seen.items():
         assert (sweep.out / name).stat().st_mtime_ns == written, f"{name} was computed again"
 
-    alone = Reproduction(tmp_path / "alone")
-    assert not compute_all(alone, CELLS[:1], EFFORT)
-    first, other = ((r.run_path(CELLS[0]) / "agent.safetensors").read_bytes() for r in (sweep, alone))
+    alone = Sweep(tmp_path / "alone")
+    assert not run_trials(alone, TRIALS[:1], BUDGET)
+    first, other = ((r.run_path(TRIALS[0]) / "agent.safetensors").read_bytes() for r in (sweep, alone))
     assert hashlib.sha256(first).digest() == hashlib.sha256(other).digest()
 
 

@@ -1,4 +1,4 @@
-"""Cells that are computed once, whatever happens; tables and figures from their results."""
+"""Trials that are computed once despite interruptions; tables and figures from their results."""
 
 import json
 import os
@@ -14,10 +14,10 @@ import pytest
 
 from saplan.cli import main
 from saplan.errors import InputError
-from saplan.experiments import sweep as cells_module
-from saplan.experiments.reproduce import Wanted, report
-from saplan.experiments.statistics import to_text
-from saplan.experiments.sweep import ABLATIONS, VARIANTS, EvalBudget, Reproduction, Trial, compute_all
+from saplan.experiments import sweep as sweep_module
+from saplan.experiments.reproduce import SweepPlan, write_report
+from saplan.experiments.statistics import encode_successes
+from saplan.experiments.sweep import ABLATIONS, VARIANTS, EvalBudget, Sweep, Trial, run_trials
 from saplan.experiments.tables import ablation_table, read_results, success_table
 from saplan.games import GAMES
 from saplan.methods.ablations import Ablated
@@ -27,14 +27,14 @@ from tests.methods.probe import Corridor
 from tests.reliability.tiny import SIZES
 
 NUMBERS = tuple(SIZES.items())
-CELLS = [Trial("switches", "structured", seed, 64 * 8, numbers=NUMBERS) for seed in (0, 1)]
-EFFORT = EvalBudget(tasks=5, eval_points=2, eval_tasks=5)
+TRIALS = [Trial("switches", "structured", seed, 64 * 8, numbers=NUMBERS) for seed in (0, 1)]
+BUDGET = EvalBudget(tasks=5, eval_points=2, eval_tasks=5)
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    sweep = Reproduction(tmp_path_factory.mktemp("sweep"))
-    assert not compute_all(sweep, [*CELLS, Trial("switches", "oracle", 0, 0)], EFFORT)
+def done(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+    sweep = Sweep(tmp_path_factory.mktemp("sweep"))
+    assert not run_trials(sweep, [*TRIALS, Trial("switches", "oracle", 0, 0)], BUDGET)
     return sweep
 
 
@@ -42,8 +42,8 @@ def times(out: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in out.glob("*.json")}
 
 
-def test_a_result_says_what_it_is(done: Reproduction) -> None:
-    result = json.loads(done.result_path(CELLS[1]).read_text())
+def test_a_result_says_what_it_is(done: Sweep) -> None:
+    result = json.loads(done.result_path(TRIALS[1]).read_text())
     assert (result["game"], result["method"], result["seed"], result["tasks"]) == ("switches", "structured", 1, 5)
     assert 0 <= result["success"] <= 1
     assert result["steps_trained"] == result["budgeted_steps"] == 512
@@ -52,50 +52,50 @@ def test_a_result_says_what_it_is(done: Reproduction) -> None:
     assert result["versions"]["jax"]
     assert result["hardware"]
     config = config_from_json(result["config"], Path("here"))
-    assert config.settings == CELLS[1].config().settings
-    assert not (done.run_path(CELLS[1]) / "checkpoints").exists(), "they are many times the agent's size"
+    assert config.settings == TRIALS[1].config().settings
+    assert not (done.run_path(TRIALS[1]) / "checkpoints").exists(), "they are many times the agent's size"
 
 
-def test_what_is_there_is_not_computed_again(done: Reproduction, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_there_is_not_computed_again(done: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
     before = times(done.out)
-    monkeypatch.setattr(cells_module, "train_runs", lambda *_, **__: pytest.fail("trained again"))
-    monkeypatch.setattr(cells_module, "summarise", lambda *_, **__: pytest.fail("evaluated again"))
-    assert not compute_all(done, CELLS, EFFORT)
+    monkeypatch.setattr(sweep_module, "train_runs", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr(sweep_module, "evaluation_data", lambda *_, **__: pytest.fail("evaluated again"))
+    assert not run_trials(done, TRIALS, BUDGET)
     assert times(done.out) == before
 
 
-def test_a_sweep_that_was_cut_off_goes_on(done: Reproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second cell was trained but not evaluated when the process died."""
-    sweep = Reproduction(Path(shutil.copytree(done.out, tmp_path / "sweep")))
-    sweep.result_path(CELLS[1]).unlink()
+def test_a_sweep_that_was_cut_off_goes_on(done: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second trial was trained but not evaluated when the process died."""
+    sweep = Sweep(Path(shutil.copytree(done.out, tmp_path / "sweep")))
+    sweep.result_path(TRIALS[1]).unlink()
     before = times(sweep.out)
-    monkeypatch.setattr(cells_module, "train_runs", lambda *_, **__: pytest.fail("trained again"))
-    assert not compute_all(sweep, CELLS, EFFORT)
+    monkeypatch.setattr(sweep_module, "train_runs", lambda *_, **__: pytest.fail("trained again"))
+    assert not run_trials(sweep, TRIALS, BUDGET)
     after = times(sweep.out)
     assert {name: after[name] for name in before} == before
-    first, again = (json.loads(r.result_path(CELLS[1]).read_text()) for r in (done, sweep))
+    first, again = (json.loads(r.result_path(TRIALS[1]).read_text()) for r in (done, sweep))
     assert {k: v for k, v in first.items() if "second" not in k} == {
         k: v for k, v in again.items() if "second" not in k
     }
 
 
 def test_what_another_process_is_at_is_left_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sweep = Reproduction(tmp_path)
-    make_directory(tmp_path / "claims" / CELLS[0].name)
-    with Lock(tmp_path / "claims" / CELLS[0].name):
-        assert compute_all(sweep, CELLS[:1], EFFORT) == CELLS[:1]
-    assert "another process is at it" in capsys.readouterr().err
+    sweep = Sweep(tmp_path)
+    make_directory(tmp_path / "claims" / TRIALS[0].name)
+    with Lock(tmp_path / "claims" / TRIALS[0].name):
+        assert run_trials(sweep, TRIALS[:1], BUDGET) == TRIALS[:1]
+    assert "already running in another process" in capsys.readouterr().err
 
 
 def test_seeds_in_one_program_are_one_job(tmp_path: Path) -> None:
-    sweep = Reproduction(tmp_path)
-    assert [len(job) for job in sweep.jobs(CELLS, together=True)] == [2]
-    assert [len(job) for job in sweep.jobs(CELLS, together=False)] == [1, 1]
-    assert not compute_all(sweep, CELLS, EvalBudget(tasks=5, eval_points=2, eval_tasks=5, together=True))
-    assert all(sweep.finished(cell) for cell in CELLS)
+    sweep = Sweep(tmp_path)
+    assert [len(job) for job in sweep.jobs(TRIALS, together=True)] == [2]
+    assert [len(job) for job in sweep.jobs(TRIALS, together=False)] == [1, 1]
+    assert not run_trials(sweep, TRIALS, EvalBudget(tasks=5, eval_points=2, eval_tasks=5, together=True))
+    assert all(sweep.finished(trial) for trial in TRIALS)
 
 
-def test_the_command_writes_a_report(done: Reproduction, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_a_report(done: Sweep, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--draw", "--out", str(done.out)]) == 0
     said = capsys.readouterr().out
     assert "| switches | structured | 89.3% |" in said
@@ -106,9 +106,9 @@ def test_the_command_writes_a_report(done: Reproduction, capsys: pytest.CaptureF
     assert (done.out / "report.md").exists()
 
 
-def test_pictures_are_the_same_bytes_again(done: Reproduction) -> None:
-    first = {path: path.read_bytes() for path in report(done.out)}
-    assert {path: path.read_bytes() for path in report(done.out)} == first
+def test_pictures_are_the_same_bytes_again(done: Sweep) -> None:
+    first = {path: path.read_bytes() for path in write_report(done.out)}
+    assert {path: path.read_bytes() for path in write_report(done.out)} == first
 
 
 def result(game: str, method: str, seed: int, success: float, **more: Any) -> dict[str, Any]:
@@ -116,7 +116,8 @@ def result(game: str, method: str, seed: int, success: float, **more: Any) -> di
     return {
         "game": game, "method": method, "seed": seed, "success": success, "tasks": 1000, "variant": "default",
         "budgeted_steps": 2_000_000, "steps_trained": 2_000_000, "curve": curve, "hardware": "2 CPU cores",
-        "successes": to_text(np.arange(1000) < 1000 * success), "trained_by": {"commit": "abc"}, "task_seed": 0, **more,
+        "successes": encode_successes(np.arange(1000) < 1000 * success), "trained_by": {"commit": "abc"},
+        "task_seed": 0, **more,
     }  # fmt: skip
 
 
@@ -138,7 +139,7 @@ def test_a_report_of_mixed_results_says_so() -> None:
         result("switches", "structured", 0, 0.9),
         result("switches", "curriculum", 0, 0.2, trained_by={"commit": "x"}),
     ]
-    assert success_table(rows, strict=False).endswith("These rows are not of one kind: they differ in code: abc, x.")
+    assert success_table(rows, strict=False).endswith("These rows are not comparable: they differ in code: abc, x.")
     with pytest.raises(InputError, match="differ in code: abc, x"):
         success_table(rows)
 
@@ -158,7 +159,7 @@ def test_other_files_are_no_results(tmp_path: Path) -> None:
     (tmp_path / "list.json").write_text("[]")
     assert read_results(tmp_path) == []
     with pytest.raises(InputError, match="holds no results yet"):
-        report(tmp_path)
+        write_report(tmp_path)
 
 
 @pytest.mark.parametrize("variant", ABLATIONS)
@@ -181,14 +182,14 @@ def test_a_poorer_algebra() -> None:
 
 
 def test_what_is_wanted() -> None:
-    full = Wanted().cells()
+    full = SweepPlan().trials()
     assert len(full) == 3 + 5 * 9
-    assert {cell.steps for cell in full if cell.game == "exchange" and cell.method != "oracle"} == {40_000_000}
-    quick = Wanted(quick=True).cells()
+    assert {trial.steps for trial in full if trial.game == "exchange" and trial.method != "oracle"} == {40_000_000}
+    quick = SweepPlan(quick=True).trials()
     assert len(quick) == 3 + 2 * 9
-    ablations = Wanted(variants=tuple(ABLATIONS), methods=("structured",), seeds=1).cells()
-    assert {cell.game for cell in ablations if cell.variant == "integers"} == {"switches"}
-    assert not [c for c in Wanted(variants=("raw",), seeds=1).cells() if c.method in ("unstructured", "curriculum")]
+    ablations = SweepPlan(variants=tuple(ABLATIONS), methods=("structured",), seeds=1).trials()
+    assert {trial.game for trial in ablations if trial.variant == "integers"} == {"switches"}
+    assert not [c for c in SweepPlan(variants=("raw",), seeds=1).trials() if c.method in ("unstructured", "curriculum")]
 
 
 @pytest.fixture
@@ -201,7 +202,7 @@ def corridor(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_game_that_the_paper_does_not_have(
     corridor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Wanted, "effort", lambda self: EFFORT)
+    monkeypatch.setattr(SweepPlan, "eval_budget", lambda self: BUDGET)
     numbers = [f"{name}={value}" for name, value in NUMBERS]
     command = ["reproduce", "--games", corridor, "--steps", "512", "--seeds", "1", "--out", str(tmp_path)]
     assert main([*command, "--set", *numbers]) == 0
@@ -215,12 +216,12 @@ def test_a_game_that_the_paper_does_not_have(
 
 
 def test_all_games_with_one_more(corridor: str) -> None:
-    cells = Wanted(seeds=1).cells()
-    assert {cell.method for cell in cells if cell.game == corridor} == {"structured", "unstructured"}
-    assert {cell.steps for cell in cells if cell.game == corridor} == {50_000_000}
-    assert len([cell for cell in cells if cell.game != corridor]) == 3 + 9
-    assert {cell.steps for cell in Wanted(quick=True).cells() if cell.game == corridor} == {500_000}
-    assert corridor in {cell.game for cell in Wanted(variants=("raw",), seeds=1).cells()}
+    trials = SweepPlan(seeds=1).trials()
+    assert {trial.method for trial in trials if trial.game == corridor} == {"structured", "unstructured"}
+    assert {trial.steps for trial in trials if trial.game == corridor} == {50_000_000}
+    assert len([trial for trial in trials if trial.game != corridor]) == 3 + 9
+    assert {trial.steps for trial in SweepPlan(quick=True).trials() if trial.game == corridor} == {500_000}
+    assert corridor in {trial.game for trial in SweepPlan(variants=("raw",), seeds=1).trials()}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from saplan.algebra import Cyclic, Natural, Product
 from saplan.envs.episodes import Host
-from saplan.envs.gymnasium_env import HostWorld, gym_world
+from saplan.envs.gymnasium_env import GymWorld, gym_world
 from saplan.envs.jax_env import JaxWorld, jax_world
 from saplan.envs.pool import Pool
 
@@ -56,7 +56,7 @@ def height(observation: Any, info: dict[str, Any], env: Any) -> tuple[int, int]:
 SPACE = Product.of(floors=Natural(bins=FLOORS + 1), stones=Natural(bins=3))
 
 
-def tower(make: Any = Tower, **more: Any) -> HostWorld:
+def tower(make: Any = Tower, **more: Any) -> GymWorld:
     return gym_world(make, SPACE, height, ["stones=1"], name="tower", **more)
 
 
@@ -64,7 +64,7 @@ def build() -> Host:
     return Host(Tower, height, SPACE)
 
 
-def restarted(world: HostWorld, processes: int = 0) -> HostWorld:
+def restarted(world: GymWorld, processes: int = 0) -> GymWorld:
     """The same world as another process has it: nothing of what was played before is known.
 
     It stays the same object, so that compiled programs can be used again.
