@@ -18,13 +18,13 @@ from common import RESULTS, make_parser
 from saplan.experiments.result_file import write_result
 from saplan.experiments.tables import code_of, markdown_table
 from saplan.games import GAMES, Game, make_game
-from saplan.perception.fit import examine, fit_labels
-from saplan.perception.formats import FittedFile, game_labels
+from saplan.perception.fit import fit_labels, measure_errors
+from saplan.perception.fitted import FittedFile
 from saplan.perception.geometry import GEOMETRIES, STRUCTURED
 from saplan.perception.labels import draw_labels, game_labels
 from saplan.perception.observation import Observer
 from saplan.perception.regressor import RegressorSettings
-from saplan.training.config import read_json
+from saplan.storage.json_data import read_json
 from saplan.training.evaluate import evaluate
 from saplan.training.train import train
 
@@ -37,7 +37,7 @@ SETTINGS = {"words": RegressorSettings(), "picture": RegressorSettings(hidden=16
 
 def fitted(game: Game[Any], sight: str, pairs: int, geometry: str, seed: int) -> FittedFile:
     """f̂ from this many labels."""
-    seen, rho = draw_labels(game, Sight(game, sight), pairs, LABEL_SEED + seed)
+    seen, rho = draw_labels(game, Observer(game, sight), pairs, LABEL_SEED + seed)
     return fit_labels(game_labels(game, sight, seen, rho), SETTINGS[sight], seed, geometry)
 
 
@@ -53,7 +53,7 @@ def error_row(game: str, sight: str, pairs: int, geometry: str) -> dict[str, Any
     began = time.monotonic()
     regressor = fitted(make_game(game), sight, pairs, geometry, 0).regressor
     seconds = round(time.monotonic() - began, 1)
-    return {**examine(regressor, *held_out_pairs(game, sight)), "pairs": pairs, "seconds": seconds}
+    return {**measure_errors(regressor, *held_out_pairs(game, sight)), "pairs": pairs, "seconds": seconds}
 
 
 def success_row(game: str, pairs: int, seed: int) -> dict[str, Any]:

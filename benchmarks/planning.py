@@ -31,8 +31,8 @@ from saplan.methods.executor import PlannerSettings
 from saplan.methods.structured.agent import Agent
 from saplan.methods.structured.edge_detector import EdgeDetector
 from saplan.methods.structured.memory import Memory, condense, empty_memory
+from saplan.methods.structured.settings import StructuredSettings
 from saplan.planning import Graph, Outcome, Route, search
-from saplan.rl.settings import Settings
 
 DIMENSIONS = 4
 SIDES = {"1 k": 6, "5 k": 8, "50 k": 15, "200 k": 21}
@@ -95,9 +95,9 @@ class Measured:
 
 def make_agent(world: Cube, key: jax.Array) -> Agent:
     """An agent whose memory holds the eight transitions and all values of the cube."""
-    detector = EdgeDetector.init(key, world.space, Settings().edge_hidden)
+    detector = EdgeDetector.init(key, world.space, StructuredSettings().edge_hidden)
     detector = eqx.tree_at(lambda d: d.network.head.outputs.weight, detector, replace_fn=lambda w: SPREAD * w)
-    settings = Settings(capacity=2 * DIMENSIONS)
+    settings = StructuredSettings(capacity=2 * DIMENSIONS)
     # Planning needs neither the policy nor the rules of the game.
     return Agent(None, detector, *condense(full_memory(world)), world, settings)  # type: ignore[arg-type]
 

@@ -26,10 +26,11 @@ from saplan.errors import StoppedError
 from saplan.experiments.result_file import write_result
 from saplan.experiments.tables import code_of, markdown_table
 from saplan.storage.arrays import to_arrays
-from saplan.training.config import read_json
+from saplan.storage.json_data import read_json
+from saplan.training.config import run_config
 from saplan.training.loop import Loop
 from saplan.training.progress import Progress
-from saplan.training.train import run_config, train
+from saplan.training.train import train
 
 CHUNKS = 16, 16, 1, 64
 """Updates per program; the others are compared with the first."""
@@ -124,7 +125,7 @@ def soak(options: argparse.Namespace) -> None:
     monitor = Monitor(options)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            train("switches", options.steps, out=Path(folder) / "run", eval_points=10, show=monitor)
+            train("switches", options.steps, out=Path(folder) / "run", eval_points=10, progress=monitor)
         except StoppedError as stop:
             print(stop)
     write_result(options.json, monitor.result())

@@ -23,7 +23,8 @@ from saplan.experiments.paper import PAPER_STEPS
 from saplan.experiments.result_file import write_result
 from saplan.games import make_game
 from saplan.methods.registry import find_method
-from saplan.training.config import read_json, write_json
+from saplan.storage.json_data import read_json, write_json
+from saplan.training.config import run_config
 from saplan.training.evaluate import evaluate
 from saplan.training.progress import Progress
 from saplan.training.store import load_agent
@@ -41,9 +42,9 @@ def train_game(game: str, options: argparse.Namespace, out: Path, began: float) 
     imported = time.time() - began
     steps = options.steps or PAPER_STEPS[game]
     outs = [out / f"{game}-{seed}" for seed in range(options.seeds)]
-    train_seeds(
-        game, steps, range(options.seeds), replace(settings, lanes=options.lanes), outs, 0, 0, show, save_every=1e9
-    )
+    settings = replace(settings, lanes=options.lanes)
+    configs = [run_config(game, steps, seed, settings, "structured", 0, 0) for seed in range(options.seeds)]
+    train_runs(configs, outs, RunOptions(show, save_every=1e9))
     times = {"imported": imported, "compiled": seen[0], "trained": seen[-1], "saved": time.time() - began}
     rounded = {name: round(seconds, 1) for name, seconds in times.items()}
     write_json(out / f"{game}.json", {"game": game, "steps": steps, "seeds": options.seeds, **rounded})

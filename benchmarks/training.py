@@ -29,8 +29,9 @@ from peers import JAX_VARIANTS, matmul_limit, ppo_flops, train_sb3, xminigrid_tr
 
 from saplan.experiments.result_file import write_result
 from saplan.games import GAMES, Game, make_game
-from saplan.methods.base import Learner, begin_training, train_chunk
-from saplan.rl.settings import Settings, settings_for
+from saplan.methods.base import Learner, train_chunk
+from saplan.methods.structured.learner import Structured, StructuredKnowledge
+from saplan.methods.structured.settings import StructuredSettings, structured_settings
 
 UPDATES = 4
 """Updates per compiled call."""
@@ -65,7 +66,7 @@ class Entry:
         return statistics.median(self.rates)
 
 
-def training_flops(game: Game[Any], settings: Settings, transitions: int) -> float:
+def training_flops(game: Game[Any], settings: StructuredSettings, transitions: int) -> float:
     """Floating-point operations per environment step that our training needs at least.
 
     Counted: the matrix products of both networks, two operations per weight and example, and the bags of words, one
@@ -100,18 +101,23 @@ def training_flops(game: Game[Any], settings: Settings, transitions: int) -> flo
     return acting + targets + learning + proposing + surprise + edge_learning
 
 
+METHOD = Structured()
+
+
 class Ours:
     """Our training, chunk by chunk."""
 
-    def __init__(self, game: Game[Any], settings: Settings, updates: int) -> None:
+    def __init__(self, game: Game[Any], settings: StructuredSettings, updates: int) -> None:
         """Starts untrained."""
         self.game, self.settings, self.updates = game, settings, updates
-        self.learner: Learner = begin_training(game, settings, jax.random.key(0))
+        self.learner: Learner[StructuredKnowledge] = METHOD.begin(game, settings, jax.random.key(0))
 
     def turn(self) -> tuple[int, float]:
         """One chunk."""
         begin = time.perf_counter()
-        self.learner, report = train_chunk(self.game, self.settings, HORIZON, self.updates, self.updates, self.learner)
+        self.learner, report = train_chunk(
+            METHOD, self.game, self.settings, HORIZON, self.updates, self.updates, self.learner
+        )
         jax.block_until_ready((self.learner, report))
         return self.updates * self.settings.lanes * self.settings.rollout, time.perf_counter() - begin
 
@@ -124,7 +130,7 @@ class Ours:
 
     @property
     def transitions(self) -> int:
-        return int(self.learner.memory.size)
+        return int(self.learner.knowledge.memory.size)
 
     def flops(self) -> float:
         """Floating-point operations per step, for 𝓑 as it is now."""
@@ -170,7 +176,7 @@ def installed_trainings(games: list[str]) -> list[Entry]:
     entries = []
     for name in games:
         game = make_game(name)
-        ours = Ours(game, settings_for(game), UPDATES)
+        ours = Ours(game, structured_settings(game), UPDATES)
         spent = ours.warm_up()
         progress(f"ready: {name} ({spent:.0f} s to compile and warm up, 𝓑 holds {ours.transitions} transitions)")
         entries.append(Entry(f"saplan, {name}", "ours", ours.settings.lanes, ours.turn, ours.flops))
@@ -234,7 +240,7 @@ def compare(options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any
     return {"setting": facts, "limit": limit, "entries": records}
 
 
-def scaled(settings: Settings, lanes: int, keep: str) -> Settings:
+def scaled(settings: StructuredSettings, lanes: int, keep: str) -> StructuredSettings:
     """Settings with more or fewer lanes, keeping the number of gradient steps per update or the size of a minibatch."""
     minibatches = settings.minibatches if keep == "steps" else max(1, settings.minibatches * lanes // settings.lanes)
     return dataclasses.replace(settings, lanes=lanes, minibatches=minibatches)
@@ -248,7 +254,7 @@ def scale(options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any]:
     for name in options.games:
         for lanes in options.lanes:
             game = make_game(name)
-            settings = scaled(settings_for(game), lanes, options.keep)
+            settings = scaled(structured_settings(game), lanes, options.keep)
             ours = Ours(game, settings, options.updates)
             try:
                 compiling = ours.warm_up()

@@ -23,7 +23,7 @@ from common import describe, make_parser, setting, text_table
 
 from saplan.experiments.result_file import write_result
 from saplan.methods.unstructured.learner import rare_pairs
-from saplan.methods.unstructured.table import Table, count_attempts, count_changes, empty_table
+from saplan.methods.unstructured.table import Table, count_changes, count_tries, empty_table
 from saplan.training.evaluate import evaluate
 from saplan.training.store import open_agent
 
@@ -42,9 +42,10 @@ def draw_changes(key: jax.Array, side: int, count: int) -> tuple[jax.Array, jax.
 def add_rollout(known: Table, before: jax.Array, after: jax.Array) -> tuple[Table, jax.Array]:
     """Counts the changes and attempts of a rollout, and weighs how rare the changes are, as training does."""
     yes = jnp.ones(len(before), bool)
-    known = count_changes(known, before, after, yes)
-    known = count_attempts(known, before, after, yes, yes, jnp.ones(()))
-    return known, jnp.sum(rare_pairs(known, before, after, FLOOR)) + known.pairs
+    known, column = count_changes(known, before, after, yes)
+    node = known.find(before)
+    known = count_tries(known, node, column, yes, yes, jnp.ones(()))
+    return known, jnp.sum(rare_pairs(known, node, column, FLOOR)) + known.pairs
 
 
 def measure_table(nodes: int) -> dict[str, float]:

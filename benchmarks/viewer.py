@@ -26,7 +26,7 @@ from common import RESULTS, ROOT, make_parser, progress, setting
 
 from saplan.experiments.result_file import write_result
 from saplan.experiments.tables import markdown_table
-from saplan.training.config import read_json
+from saplan.storage.json_data import read_json
 
 RESULT, PICTURES = RESULTS / "viewer.json", ROOT / "docs" / "pictures"
 FLAGS = [

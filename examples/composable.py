@@ -211,7 +211,9 @@ def main() -> None:
             agents = []
             for seed in options.seeds:
                 with contextlib.closing(saplan.ProgressBar(20)) as bar:
-                    agents.append(saplan.train(game, int(options.steps), seed, eval_points=0, show=bar, method=method))
+                    agents.append(
+                        saplan.train(game, int(options.steps), seed, eval_points=0, progress=bar, method=method)
+                    )
             success = [float(saplan.evaluate(agent).success.mean()) for agent in agents]
             row = {"game": game.name, "method": method, "success": success, "steps": options.steps}
             rows.append(row | {"seeds": options.seeds, "tasks": 1000, "reported": REPORTED[game.name]})

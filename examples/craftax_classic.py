@@ -88,14 +88,12 @@ def trained(world: JaxWorld, options: argparse.Namespace) -> list[Any]:
         return [saplan.load(out / "evaluations" / str(options.after), world) for out in outs]
     if outs and all((out / "manifest.json").exists() for out in outs):
         return [saplan.load(out, world) for out in outs]
-    settings = saplan.Settings(
+    settings = saplan.StructuredSettings(
         lanes=options.lanes, rollout=ROLLOUT, minibatches=64, hidden=512, learning_rate=1e-3, capacity=64,
         edge_steps=64, attempt_steps=80, game_steps=400, credit_to_game=True, interleave=0.1,
     )  # fmt: skip
-    show = saplan.ProgressBar()
-    return saplan.train_seeds(
-        world, options.steps, options.seeds, settings, outs, eval_points=3, eval_tasks=0, show=show
-    )
+    configs = [saplan.run_config(world, options.steps, seed, settings, "structured", 3, 0) for seed in options.seeds]
+    return saplan.train_runs(configs, outs, saplan.RunOptions(saplan.ProgressBar()))
 
 
 def whole_updates(options: argparse.Namespace) -> int:

@@ -133,7 +133,7 @@ TASKS = (
          "door=closed box=held"),
         7,
         1_500_000,
-        saplan.Settings(lanes=64, minibatches=16, capacity=32, interleave=0.3),
+        saplan.StructuredSettings(lanes=64, minibatches=16, capacity=32, interleave=0.3),
     ),
     Task(
         "MiniGrid-KeyCorridorS3R3-v0",
@@ -146,7 +146,7 @@ TASKS = (
         ("key=1", "door=open", "door=open key=0 ball=0", "ball=1", "door=open ball=1", "door=closed key=0 ball=0"),
         6,
         800_000,
-        saplan.Settings(lanes=64, minibatches=8, capacity=32),
+        saplan.StructuredSettings(lanes=64, minibatches=8, capacity=32),
     ),
 )  # fmt: skip
 
@@ -165,7 +165,7 @@ def ours(task: Task, seed: int, options: argparse.Namespace) -> dict[str, float]
     """Success on every goal after training without any task."""
     world = task.world(options.processes)
     steps, bar = options.steps or task.steps, saplan.ProgressBar()
-    agent = saplan.train(world, steps, seed, task.settings, options.out, eval_points=0, show=bar)
+    agent = saplan.train(world, steps, seed, task.settings, options.out, eval_points=0, progress=bar)
     success = saplan.evaluate(agent, options.tasks, budget=BUDGET).success
     return saplan.success_by_goal(world, success)
 

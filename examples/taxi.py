@@ -77,10 +77,10 @@ def main() -> None:
     options = parser.parse_args()
     world = taxi()
     rows: list[dict[str, Any]] = []
-    settings = saplan.Settings(lanes=options.lanes, minibatches=8)
+    settings = saplan.StructuredSettings(lanes=options.lanes, minibatches=8)
     for seed in range(options.seeds):
         out = options.out / str(seed) if options.out else None
-        agent = saplan.train(world, options.steps, seed, settings, out, eval_points=0, show=saplan.ProgressBar())
+        agent = saplan.train(world, options.steps, seed, settings, out, eval_points=0, progress=saplan.ProgressBar())
         assert isinstance(agent, saplan.Agent)
         result = saplan.evaluate(agent, options.tasks)
         precision, recall = edges(agent)

@@ -15,15 +15,20 @@ if TYPE_CHECKING:
 
     # from saplan.games.contract import check_game
     from saplan.goals import Goal, parse_goal
+    from saplan.methods.curriculum import CurriculumSettings
     from saplan.methods.executor import EvalResult, PlannerSettings
+    from saplan.methods.registry import settings_for
     from saplan.methods.structured.agent import Agent
+    from saplan.methods.structured.settings import StructuredSettings
+    from saplan.methods.unstructured.settings import UnstructuredSettings
     from saplan.planning.search import Plan
     from saplan.render.progress_bar import ProgressBar
-    from saplan.rl.settings import Settings, settings_for
+    from saplan.rl.settings import Settings
+    from saplan.training.config import run_config
     from saplan.training.evaluate import evaluate
     from saplan.training.progress import Progress
     from saplan.training.store import load
-    from saplan.training.train import resume, train, train_seeds
+    from saplan.training.train import RunOptions, resume, train, train_runs
 
 _HOMES = {
     "saplan.algebra": ("Block", "Categorical", "Cyclic", "Exogenous", "Integer", "Natural", "Product", "Real"),
@@ -40,17 +45,23 @@ _HOMES = {
     "saplan.methods.structured.agent": ("Agent",),
     "saplan.planning.search": ("Plan",),
     "saplan.render.progress_bar": ("ProgressBar",),
-    "saplan.rl.settings": ("Settings", "settings_for"),
+    "saplan.methods.registry": ("settings_for",),
+    "saplan.methods.structured.settings": ("StructuredSettings",),
+    "saplan.methods.unstructured.settings": ("UnstructuredSettings",),
+    "saplan.methods.curriculum": ("CurriculumSettings",),
+    "saplan.training.config": ("run_config",),
+    "saplan.rl.settings": ("Settings",),
     "saplan.training.evaluate": ("evaluate",),
     "saplan.training.progress": ("Progress",),
     "saplan.training.store": ("load",),
-    "saplan.training.train": ("resume", "train", "train_seeds"),
+    "saplan.training.train": ("RunOptions", "resume", "train", "train_runs"),
 }
 
 __all__ = [
     "Agent",
     "Block",
     "Categorical",
+    "CurriculumSettings",
     "Cyclic",
     "EvalResult",
     "Exchange",
@@ -73,9 +84,12 @@ __all__ = [
     "Progress",
     "ProgressBar",
     "Real",
+    "RunOptions",
     "Settings",
     "StoppedError",
+    "StructuredSettings",
     "Switches",
+    "UnstructuredSettings",
     # "check_game",
     "check_world",
     "evaluate",
@@ -85,11 +99,12 @@ __all__ = [
     "make_game",
     "parse_goal",
     "resume",
+    "run_config",
     "settings_for",
     "success_by_goal",
     "task_set",
     "train",
-    "train_seeds",
+    "train_runs",
     "write_result",
 ]
 

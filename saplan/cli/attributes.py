@@ -20,7 +20,7 @@ class Label(Generic[Rules]):
     """Number of pairs."""
     out: Path | None = None
     """The file; by default labels/GAME.safetensors."""
-    sight: str = "words"
+    observation: str = "words"
     """Kind of observation: `words` or `picture`."""
     seed: int = 0
     """Seed of the states."""
@@ -45,7 +45,7 @@ def label_command(arguments: list[str]) -> None:
     count = Counter("pairs", options.pairs)
     observations, rho = draw_labels(options.game, observer, options.pairs, options.seed, count)
     count.close()
-    write_labels(out, game_labels(options.game, options.sight, seen, rho))
+    write_labels(out, game_labels(options.game, options.observation, observations, rho))
     print(f"{out} holds {len(rho)} pairs: try `saplan fit-attributes {out}`")
 
 
@@ -90,7 +90,7 @@ def fit_attributes_command(arguments: list[str]) -> None:
     write_fitted(out, fitted)
     if tests:
         print(fit_report(fitted.about["test"], tests))
-    print(f"the attributes are in {out}: try `saplan train {labels.game or 'GAME'} --attributes fitted:{out}`")
+    print(f"the attributes are in {out}: try `saplan train {labels.source.game or 'GAME'} --attributes fitted:{out}`")
 
 
 def fit_report(measured: dict[str, Any], tests: int) -> str:

@@ -81,7 +81,7 @@ def resume_run(out: Path, wanted: Any, save_every: float, devices: str) -> None:
     from saplan.training.train import resume
 
     with contextlib.closing(ProgressBar()) as bar:
-        resume(out, wanted=wanted, show=bar, save_every=save_every, devices=number_of_devices(devices))
+        resume(out, wanted=wanted, progress=bar, save_every=save_every, devices=number_of_devices(devices))
 
 
 def train_game(arguments: list[str]) -> Path:
@@ -116,7 +116,8 @@ def train_game(arguments: list[str]) -> Path:
         resume_run(out, config, options.save_every, options.devices)
         return out
     with contextlib.closing(ProgressBar()) as bar:
-        train_runs([config], [out], bar, options.save_every, devices=number_of_devices(options.devices))
+        how = RunOptions(bar, options.save_every, devices=number_of_devices(options.devices))
+        train_runs([config], [out], how)
     return out
 
 
@@ -159,7 +160,7 @@ def demo_command(arguments: list[str]) -> None:
 
     print(f"Training on switches, without any task, for {options.steps / 1e6:g} M steps (the paper: 50 M) ...")
     with contextlib.closing(ProgressBar()) as bar:
-        agent = train("switches", options.steps, options.seed, eval_points=2, show=bar)
+        agent = train("switches", options.steps, options.seed, eval_points=2, progress=bar)
     print(f"\nEvaluating on {options.tasks} tasks that it never saw, 150 steps each ...")
     success = float(evaluate(agent, options.tasks).success.mean())
     print(f"success {success:.1%}   (paper: {PAPER['structured']['switches']:.1%} after 50 M steps)\n")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from saplan.training.config import write_json
+from saplan.storage.json_data import write_json
 from saplan.training.provenance import provenance
 
 

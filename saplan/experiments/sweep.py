@@ -24,7 +24,7 @@ from saplan.training.metrics import read_metrics
 from saplan.training.provenance import hardware
 from saplan.training.run_directory import METRICS
 from saplan.training.store import MANIFEST, ORACLE, load_agent, read_manifest
-from saplan.training.train import SAVE_EVERY, kept_agent, run_config, train_runs
+from saplan.training.train import SAVE_EVERY, RunOptions, kept_agent, train_runs
 
 RUNS, CLAIMS = "runs", "claims"
 """Directories beside the results."""
@@ -181,7 +181,8 @@ class Sweep:
         eval_tasks = 0 if budget.together else budget.eval_tasks
         configs = [replace(trial.config(), eval_points=budget.eval_points, eval_tasks=eval_tasks) for trial in trials]
         with contextlib.closing(ProgressBar()) if not quiet else contextlib.nullcontext() as bar:
-            train_runs(configs, outs, bar, budget.save_every, devices=budget.devices, go_on=True)
+            options = RunOptions(bar, budget.save_every, devices=budget.devices)
+            train_runs(configs, outs, options, resume=True)
 
     def _measure(self, trial: Trial, budget: EvalBudget) -> dict[str, Any]:
         about: dict[str, Any] = {"variant": trial.variant, "budgeted_steps": trial.steps}

@@ -12,7 +12,7 @@ import saplan
 from saplan.algebra import Cyclic, Exogenous, Natural, Product
 from saplan.envs.jax_env import JaxWorld, jax_world
 from saplan.errors import InputError
-from saplan.methods.base import begin_training
+from saplan.methods.structured.learner import Structured
 
 SIDE = 16
 
@@ -136,7 +136,9 @@ def test_numbers_reach_the_network_as_they_are() -> None:
     world = world_of(LampRow())
     seen = world.observe(world.reset(jax.random.key(1)))
     assert (world.picture, world.slots, world.vocabulary, seen.dtype) == (None, 4, 0, jnp.float32)
-    policy = begin_training(world, saplan.Settings(lanes=4, minibatches=2, hidden=8), jax.random.key(0)).policy
+    policy = (
+        Structured().begin(world, saplan.StructuredSettings(lanes=4, minibatches=2, hidden=8), jax.random.key(0)).policy
+    )
     sights, rho = jnp.eye(4), jnp.zeros((4, 2))
     assert len(np.unique(np.asarray(policy.trunk(sights, rho)), axis=0)) == 4
 
