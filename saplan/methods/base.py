@@ -24,7 +24,7 @@ from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, po
 from saplan.rl.finite import NO_FAULT, first_fault
 from saplan.rl.optim import ADAM, SEEDS, descend, largest_of_all, learning_rate, shuffle, take_rows
 from saplan.rl.returns import masked_mean
-from saplan.rl.rollout import Judge, Player, Propose, RolloutState, Trajectory, begin_rollout, fresh_maps, roll_out
+from saplan.rl.rollout import Judge, Behaviour, Propose, RolloutState, Trajectory, begin_rollout, fresh_maps, roll_out
 from saplan.rl.settings import Settings
 
 Knowledge = TypeVar("Knowledge", bound=eqx.Module)
@@ -179,8 +179,8 @@ class Method(abc.ABC, Generic[Knowledge]):
         proposer_key = jax.random.fold_in(map_key, 1)
         propose = self.proposer(game, settings, learner.knowledge, proposer_key, fresh_rho)
         act = partial(sample_actions, learner.policy, settings)
-        player = Player(act, propose, self.judge(game), fresh, fresh_rho)
-        lanes, trajectory = roll_out(game, settings, key, learner.lanes, player)
+        behaviour = Behaviour(act, propose, self.judge(game), fresh, fresh_rho)
+        lanes, trajectory = roll_out(game, settings, key, learner.lanes, behaviour)
         return Rollout.of(trajectory, lanes)
 
 

@@ -22,7 +22,7 @@ from saplan.methods.policy import Policy, execution_logits
 from saplan.rl.networks import Head
 from saplan.rl.optim import accumulate_loss, in_buckets
 from saplan.rl.returns import agreement, lambda_returns, masked_mean
-from saplan.rl.rollout import RolloutState, Trajectory, flatten
+from saplan.rl.rollout import RolloutState, Trajectory, flatten_steps
 from saplan.rl.settings import ExploringSettings, Settings
 
 TimeLanes = Float[Array, "time lanes"]
@@ -42,7 +42,7 @@ class Rollout(NamedTuple):
     @classmethod
     def of(cls, trajectory: Trajectory, lanes: RolloutState[Any]) -> "Rollout":
         """A trajectory together with its flattened form."""
-        return cls(trajectory, flatten(trajectory), lanes)
+        return cls(trajectory, flatten_steps(trajectory), lanes)
 
 
 class Targets(eqx.Module):

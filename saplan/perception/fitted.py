@@ -23,7 +23,7 @@ from saplan.perception.regressor import LARGEST_HIDDEN, SURE, Regressor
 from saplan.storage.arrays import about_in, fill, header_of, largest_file, outline_of, to_arrays, to_bytes
 from saplan.storage.files import make_directory, read_bytes, replace_file
 from saplan.storage.json_data import is_whole
-from saplan.storage.manifest import ATTRIBUTES, check_format, digest
+from saplan.storage.manifest import ATTRIBUTES, check_manifest_format, digest
 
 NOT_FITTED = "holds no fitted attributes (fit some with `saplan fit-attributes`)"
 FIT_AGAIN = "fit them again with `saplan fit-attributes`"
@@ -159,7 +159,7 @@ class FittedFile:
 def read_fitted(path: Path) -> FittedFile:
     """Fitted attributes from a file, checked."""
     header = header_of(path)
-    about = check_format(about_in(header, path), ATTRIBUTES, path, NOT_FITTED, FIT_AGAIN)
+    about = check_manifest_format(about_in(header, path), ATTRIBUTES, path, NOT_FITTED, FIT_AGAIN)
     source = source_from_json(about, path)
     hidden, shape, geometry = about.get("hidden"), about.get("shape"), about.get("geometry")
     if not is_whole(hidden, 1, LARGEST_HIDDEN):

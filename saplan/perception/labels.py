@@ -21,7 +21,7 @@ from saplan.perception.observation import OBSERVATIONS, Observer
 from saplan.storage.arrays import about_in, header_of, to_bytes
 from saplan.storage.files import make_directory, read_bytes, replace_file
 from saplan.storage.json_data import is_whole, through_json
-from saplan.storage.manifest import LABELS, check_format
+from saplan.storage.manifest import LABELS, check_manifest_format
 
 NOT_LABELS = "is not a file of labels (write one with `saplan label`)"
 WRITE_AGAIN = "write it again with `saplan label`"
@@ -155,7 +155,9 @@ def check_bytes(size: int) -> None:
 def read_labels(path: Path) -> Labels:
     """The pairs in a file, checked."""
     header = header_of(path)
-    source = source_from_json(check_format(about_in(header, path), LABELS, path, NOT_LABELS, WRITE_AGAIN), path)
+    source = source_from_json(
+        check_manifest_format(about_in(header, path), LABELS, path, NOT_LABELS, WRITE_AGAIN), path
+    )
     if set(header.entries) != {"observations", "rho"}:
         raise InputError(f"{path} {NOT_LABELS}")
     rho = header.entries["rho"]

@@ -115,7 +115,7 @@ Judge = Callable[[Change, Float[Array, "lanes W"]], StepOutcome]
 
 
 @dataclass(frozen=True)
-class Player(Generic[State]):
+class Behaviour(Generic[State]):
     """How a method plays: its policy, its proposals, its verdict on a step, and a fresh map per lane."""
 
     act: Act
@@ -171,31 +171,31 @@ def begin_rollout(game: Game[State], settings: Settings, key: PRNGKeyArray, subg
 
 
 def roll_out(
-    game: Game[State], settings: Settings, key: PRNGKeyArray, lanes: RolloutState[State], player: Player[State]
+    game: Game[State], settings: Settings, key: PRNGKeyArray, lanes: RolloutState[State], behaviour: Behaviour[State]
 ) -> tuple[RolloutState[State], Trajectory]:
     """`settings.rollout` steps of every lane."""
 
     def one(lanes: RolloutState[State], key: PRNGKeyArray) -> tuple[RolloutState[State], Trajectory]:
-        return advance(game, settings, key, lanes, player)
+        return advance(game, settings, key, lanes, behaviour)
 
     return jax.lax.scan(one, lanes, jax.random.split(key, settings.rollout))
 
 
 def advance(
-    game: Game[State], settings: Settings, key: PRNGKeyArray, lanes: RolloutState[State], player: Player[State]
+    game: Game[State], settings: Settings, key: PRNGKeyArray, lanes: RolloutState[State], behaviour: Behaviour[State]
 ) -> tuple[RolloutState[State], Trajectory]:
     """One step of every lane. A lane whose game ends continues with its fresh map."""
     act_key, step_key, restart_key, subgoal_key, handover_key = jax.random.split(key, 5)
     observation = jax.vmap(game.observe)(lanes.state)
     place = jax.vmap(game.place)(lanes.state)
-    action = player.act(act_key, observation, place, lanes)
+    action = behaviour.act(act_key, observation, place, lanes)
     state = jax.vmap(game.step)(jax.random.split(step_key, settings.lanes), lanes.state, action)
     step = _change(game, lanes.rho, state)
-    recorded, ended = _record(game, settings, restart_key, lanes, observation, action, state, step, player.judge)
+    recorded, ended = _record(game, settings, restart_key, lanes, observation, action, state, step, behaviour.judge)
 
     over = recorded.game_over
-    state = select_lanes(over, player.fresh, state)
-    rho = jnp.where(over[:, None], player.fresh_rho, step.after)
+    state = select_lanes(over, behaviour.fresh, state)
+    rho = jnp.where(over[:, None], behaviour.fresh_rho, step.after)
     starts = ended | over
     age = jnp.where(over, 0, lanes.age + 1)
     handover = jnp.where(over, draw_handover(settings, handover_key), lanes.handover)
@@ -203,7 +203,7 @@ def advance(
     if settings.schedule.interleave:
         chance = jax.random.uniform(jax.random.fold_in(handover_key, 1), (settings.lanes,))
         explores &= chance >= settings.schedule.interleave
-    proposal = player.propose(subgoal_key, rho)
+    proposal = behaviour.propose(subgoal_key, rho)
     following = RolloutState(
         state=state,
         rho=rho,
@@ -260,6 +260,6 @@ def select_lanes(mask: Bool[Array, "lanes"], yes: State, no: State) -> State:
     return jax.tree.map(pick, yes, no)
 
 
-def flatten(trajectory: Trajectory) -> Trajectory:
+def flatten_steps(trajectory: Trajectory) -> Trajectory:
     """All steps of all lanes in one row."""
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), trajectory)

@@ -19,7 +19,9 @@ class OldFormatError(InputError):
     """A file is intact, but an older version of saplan wrote it."""
 
 
-def check_format(data: Any, wanted: str, path: Path, otherwise: str, remedy: str = TRAIN_AGAIN) -> dict[str, Any]:
+def check_manifest_format(
+    data: Any, wanted: str, path: Path, otherwise: str, remedy: str = TRAIN_AGAIN
+) -> dict[str, Any]:
     """The data, if they are of the wanted format.
 
     `OldFormatError` with a `remedy` if the format is an older one; else `InputError` that says `otherwise`.
@@ -58,7 +60,7 @@ def write_sealed(path: Path, manifest: dict[str, Any]) -> None:
 
 def read_sealed(path: Path, wanted: str) -> dict[str, Any]:
     """A sealed manifest of the wanted format; `InputError` for another one, or a damaged one."""
-    manifest = check_format(read_json(path), wanted, path, f"is not a manifest of the format {wanted!r}")
+    manifest = check_manifest_format(read_json(path), wanted, path, f"is not a manifest of the format {wanted!r}")
     if sealed(manifest)[SEAL] != manifest.get(SEAL):
         raise InputError(f"{path} is damaged: {SEAL} is not the SHA-256 of its other fields")
     return manifest

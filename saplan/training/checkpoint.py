@@ -19,7 +19,7 @@ from saplan.errors import InputError
 from saplan.storage.arrays import fill, from_bytes, largest_file, to_arrays, to_bytes
 from saplan.storage.files import cannot_write, read_bytes, sync_directory, write_synced
 from saplan.storage.json_data import is_digest, is_number, is_whole, json_bytes, parse_json
-from saplan.storage.manifest import CHECKPOINT, brief, check_digest, check_format, digest, first_difference
+from saplan.storage.manifest import CHECKPOINT, brief, check_digest, check_manifest_format, digest, first_difference
 
 CHECKPOINTS = "checkpoints"
 ARRAYS, MANIFEST = "learner.safetensors", "manifest.json"
@@ -154,7 +154,7 @@ class Checkpoints:
 
 def check_manifest(manifest: Any, updates: int, path: Path) -> dict[str, Any]:
     """A checkpoint's manifest, if every field of it is valid; `updates` is the number in its directory's name."""
-    check_format(manifest, CHECKPOINT, path, f"is not a manifest of the format {CHECKPOINT!r}")
+    check_manifest_format(manifest, CHECKPOINT, path, f"is not a manifest of the format {CHECKPOINT!r}")
     if not all(isinstance(manifest.get(name), dict) for name in ("files", "host", "config")):
         raise InputError(f"{path} is not a checkpoint's manifest: files, host and config must be objects")
     if not is_whole(manifest.get("updates"), updates, updates):

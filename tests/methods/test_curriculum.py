@@ -91,7 +91,7 @@ def test_stages_advance_on_success_alone() -> None:
 
 def test_lessons_are_true_and_never_ask_for_what_already_holds() -> None:
     game = make_game("switches")
-    settings = replace(METHOD.settings_for(game), **TINY)
+    settings = replace(METHOD.settings_for(game), **{**TINY, "rollout": 64})
     learner = METHOD.begin(game, settings, jax.random.key(0))
 
     @jax.jit

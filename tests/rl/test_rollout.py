@@ -10,7 +10,7 @@ import pytest
 
 from saplan.algebra.hashing import marks
 from saplan.rl.rollout import (
-    Player,
+    Behaviour,
     Proposal,
     RolloutState,
     Trajectory,
@@ -41,10 +41,10 @@ FRESH = standing(2, 2, 0)
 AT_BUTTON, IN_BETWEEN = standing(0, 1, 1), standing(2, 1, 1)
 
 
-def player_of(game, fresh, action, subgoal) -> Player:
+def behaviour_of(game, fresh, action, subgoal) -> Behaviour:
     """Plays one action and proposes one subgoal, either of which may be a function of a key."""
     drawn = lambda x, key: x(key) if callable(x) else x  # noqa: E731
-    return Player(
+    return Behaviour(
         act=lambda key, observation, place, lanes: drawn(action, key),
         propose=lambda key, rho: Proposal(drawn(subgoal, key), jnp.zeros(len(rho), jnp.int32)),
         judge=by_first_change(game.space),
@@ -69,8 +69,8 @@ def once(
         handover=twice(handover),
         history=twice(jnp.zeros(4, jnp.uint32)),
     )
-    player = player_of(game, stacked(FRESH, FRESH), twice(action), twice(jnp.array(NEXT_WISH)))
-    following, steps = advance(game, rules, jax.random.key(0), lanes, player)
+    behaviour = behaviour_of(game, stacked(FRESH, FRESH), twice(action), twice(jnp.array(NEXT_WISH)))
+    following, steps = advance(game, rules, jax.random.key(0), lanes, behaviour)
     return jax.tree.map(lambda x: x[0], following), jax.tree.map(lambda x: x[0], steps)
 
 
@@ -188,9 +188,9 @@ def test_every_executing_attempt_of_a_rollout_has_an_outcome() -> None:
     rules = replace(RULES, lanes=64, rollout=200, restart=0.0, game_steps=12)
     start = eqx.tree_at(lambda x: x.explores, begin_rollout(GAME, rules, jax.random.key(1), 2), jnp.zeros(64, bool))
     fresh = fresh_maps(GAME, jax.random.key(3), 64)
-    player = player_of(GAME, fresh, jnp.full(64, LEFT), jnp.tile(jnp.array(COUNT_UP), (64, 1)))
+    behaviour = behaviour_of(GAME, fresh, jnp.full(64, LEFT), jnp.tile(jnp.array(COUNT_UP), (64, 1)))
     never = Settings(lanes=64, rollout=200, attempt_steps=5, game_steps=12)
-    _, steps = jax.jit(lambda lanes: roll_out(GAME, never, jax.random.key(7), lanes, player))(start)
+    _, steps = jax.jit(lambda lanes: roll_out(GAME, never, jax.random.key(7), lanes, behaviour))(start)
     begun, judged = int((steps.clock == 1).sum()), int((steps.success | steps.failure).sum())
     assert begun - 64 <= judged <= begun, "all but those in progress at the end"
 
@@ -236,8 +236,8 @@ def test_executing_is_interleaved_with_exploring(interleave: float, explores: fl
     many = lambda x: jnp.broadcast_to(jnp.asarray(x), (400, *jnp.shape(x)))  # noqa: E731
     state = jax.tree.map(many, AT_BUTTON)
     lanes = replace(lanes, state=state, rho=jax.vmap(GAME.attributes)(state), handover=many(1000))
-    player = player_of(GAME, state, many(PRESS), many(jnp.array(NEXT_WISH)))
-    following, steps = advance(GAME, rules, jax.random.key(1), lanes, player)
+    behaviour = behaviour_of(GAME, state, many(PRESS), many(jnp.array(NEXT_WISH)))
+    following, steps = advance(GAME, rules, jax.random.key(1), lanes, behaviour)
     assert bool(steps.explores.all())
     assert abs(float(following.explores.mean()) - explores) < 0.07
 
@@ -260,8 +260,8 @@ def test_a_rollout_keeps_its_books() -> None:
     draw = lambda key: jax.random.randint(key, (16,), 0, 3)  # noqa: E731
     subgoal = lambda key: jnp.array([COUNT_UP, TOGGLE])[jax.random.randint(key, (16,), 0, 2)]  # noqa: E731
     start = begin_rollout(GAME, rules, jax.random.key(1), 2)
-    player = player_of(GAME, fresh_maps(GAME, jax.random.key(3), 16), draw, subgoal)
-    last, steps = jax.jit(lambda lanes: roll_out(GAME, rules, jax.random.key(7), lanes, player))(start)
+    behaviour = behaviour_of(GAME, fresh_maps(GAME, jax.random.key(3), 16), draw, subgoal)
+    last, steps = jax.jit(lambda lanes: roll_out(GAME, rules, jax.random.key(7), lanes, behaviour))(start)
     record = jax.tree.map(np.asarray, steps)
     age, met = np.zeros(16, int), set()
     for t in range(400):
