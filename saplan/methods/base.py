@@ -24,7 +24,7 @@ from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, po
 from saplan.rl.finite import NO_FAULT, first_fault
 from saplan.rl.optim import ADAM, SEEDS, descend, largest_of_all, learning_rate, shuffle, take_rows
 from saplan.rl.returns import masked_mean
-from saplan.rl.rollout import Judge, Behaviour, Propose, RolloutState, Trajectory, begin_rollout, fresh_maps, roll_out
+from saplan.rl.rollout import Behaviour, Judge, Propose, RolloutState, Trajectory, begin_rollout, fresh_maps, roll_out
 from saplan.rl.settings import Settings
 
 Knowledge = TypeVar("Knowledge", bound=eqx.Module)
