@@ -17,7 +17,7 @@ from saplan.methods.base import begin_training
 SIDE = 16
 
 
-class EvalResult:
+class Hallway:
     """A row of four places; at the last a lamp can be switched. The hour goes round by itself."""
 
     def reset(self, key: Any, params: Any) -> Any:
@@ -34,7 +34,7 @@ class EvalResult:
         return jax.nn.one_hot(state["place"], 4)
 
 
-class Painted(EvalResult):
+class Painted(Hallway):
     """The same as a picture."""
 
     def see(self, state: Any) -> Any:
@@ -66,7 +66,7 @@ def test_training_end_to_end() -> None:
 def test_places_are_known_again_by_attributes() -> None:
     """What is seen tells the place and the time here, and so never recurs; the lamp alone does."""
 
-    class Timed(EvalResult):
+    class Timed(Hallway):
         def see(self, state: Any) -> Any:
             return jnp.stack([state["place"], state["hour"]])
 
@@ -82,7 +82,7 @@ def test_places_are_known_again_by_attributes() -> None:
         jax_world(Timed(), *arguments, params=3, vital=["hour"])
 
 
-class Mortal(EvalResult):
+class Mortal(Hallway):
     """The same with a pit before the lamp: who walks into it is dead."""
 
     def step(self, key: Any, state: Any, action: Any, params: Any) -> Any:
@@ -93,7 +93,7 @@ class Mortal(EvalResult):
 def test_the_dead_are_given_up() -> None:
     world = jax_world(Mortal(), SPACE, attributes, ["lamp=1"], ("left", "right", "switch"), params=3)
     settings = saplan.Settings(lanes=16, minibatches=4, hidden=32, attempt_steps=12, game_steps=40)
-    agent = saplan.train(world_of(EvalResult()), 6_000, 0, settings, eval_points=0)
+    agent = saplan.train(world_of(Hallway()), 6_000, 0, settings, eval_points=0)
     agent = replace(agent, game=world)
     states, goals = saplan.task_set(world, 8, 0)
     executor = agent.executor(states, goals, saplan.PlannerSettings())
@@ -111,7 +111,7 @@ def test_actions_by_their_numbers_and_pictures() -> None:
     def draw(state: Any) -> Any:
         return jnp.full((2, 2, 3), 300.0 * state["place"])
 
-    world = jax_world(EvalResult(), SPACE, attributes, ["lamp=1"], {"right": 1, "switch": 2}, params=3, draw=draw)
+    world = jax_world(Hallway(), SPACE, attributes, ["lamp=1"], {"right": 1, "switch": 2}, params=3, draw=draw)
     state = world.reset(jax.random.key(0))
     for _ in range(4):
         state = world.step(jax.random.key(1), state, jnp.int32(0))
@@ -119,12 +119,12 @@ def test_actions_by_their_numbers_and_pictures() -> None:
     assert world.actions == ("right", "switch")
     assert world.frame(state).tolist() == np.full((2, 2, 3), 255).tolist()
     with pytest.raises(InputError, match="no picture"):
-        world_of(EvalResult()).frame(state)
+        world_of(Hallway()).frame(state)
 
 
 def test_the_other_methods_refuse_what_changes_by_itself() -> None:
     with pytest.raises(InputError, match="hour changes by itself"):
-        saplan.train(world_of(EvalResult()), 20_000, method="unstructured", eval_points=0)
+        saplan.train(world_of(Hallway()), 20_000, method="unstructured", eval_points=0)
 
 
 def test_nobody_plans_for_the_hour() -> None:
@@ -133,7 +133,7 @@ def test_nobody_plans_for_the_hour() -> None:
 
 
 def test_numbers_reach_the_network_as_they_are() -> None:
-    world = world_of(EvalResult())
+    world = world_of(Hallway())
     seen = world.observe(world.reset(jax.random.key(1)))
     assert (world.picture, world.slots, world.vocabulary, seen.dtype) == (None, 4, 0, jnp.float32)
     policy = begin_training(world, saplan.Settings(lanes=4, minibatches=2, hidden=8), jax.random.key(0)).policy
@@ -151,6 +151,6 @@ def test_pixels_reach_the_network_as_they_are() -> None:
 
 def test_what_cannot_be_a_world() -> None:
     with pytest.raises(InputError, match="attributes must be 2 numbers"):
-        jax_world(EvalResult(), SPACE, lambda seen, state: jnp.zeros(3), [], 3, params=3)
+        jax_world(Hallway(), SPACE, lambda seen, state: jnp.zeros(3), [], 3, params=3)
     with pytest.raises(InputError, match="lie outside"):
-        jax_world(EvalResult(), Product.of(x=Natural()), lambda seen, state: -jnp.ones(1), [], 3, params=3)
+        jax_world(Hallway(), Product.of(x=Natural()), lambda seen, state: -jnp.ones(1), [], 3, params=3)

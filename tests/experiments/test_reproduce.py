@@ -201,7 +201,7 @@ def corridor(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_game_that_the_paper_does_not_have(
     corridor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Wanted, "effort", lambda self: EFFORT)
+    monkeypatch.setattr(Wanted, "eval_budget", lambda self: EFFORT)
     numbers = [f"{name}={value}" for name, value in NUMBERS]
     command = ["reproduce", "--games", corridor, "--steps", "512", "--seeds", "1", "--out", str(tmp_path)]
     assert main([*command, "--set", *numbers]) == 0
