@@ -48,7 +48,7 @@ def test_standard_input_holds_no_keys() -> None:
     done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, timeout=120, check=False)
     code, said = done.returncode, done.stderr
     assert (code, said.count("\n")) == (2, 1), said
-    assert said.startswith("saplan: standard input holds no keys")
+    assert said.startswith("saplan: standard input must be text")
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", ">&- 2>&-", "<&- >&- 2>&-", ">/dev/full 2>/dev/full"])

@@ -19,9 +19,9 @@ class Games:
     """The rules of the games: attributes, actions and admissible transitions."""
 
     json: bool = False
-    """Print the cards as JSON."""
+    """Print the rules as JSON."""
     pictures: Path | None = None
-    """Also write one PNG per game into this folder."""
+    """Also write one PNG per game into this directory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ def games(arguments: list[str]) -> None:
 
 
 def portrait(game: Any) -> Any:
-    """A scene well into a game, the same one every time, for pictures."""
+    """The scene after `PORTRAIT_STEPS` random steps with a fixed seed."""
     import numpy as np
 
     from saplan.envs.goal_env import GoalEnv
@@ -57,13 +57,13 @@ def portrait(game: Any) -> Any:
 
 
 def print_games(options: Games, chosen: list[Any]) -> None:
-    """Prints the cards, and paints the pictures if they are asked for."""
+    """Prints the rule cards, and writes the pictures if a directory is given."""
     import json
 
     from saplan.games.rules import rule_card, rule_data
     from saplan.render.ansi import strong
-    from saplan.render.pixels import paint
-    from saplan.render.png import save_png
+    from saplan.render.canvas import save_png
+    from saplan.render.pixels import draw
     from saplan.storage.files import make_directory
 
     if options.json:
@@ -73,20 +73,20 @@ def print_games(options: Games, chosen: list[Any]) -> None:
     if options.pictures is not None:
         make_directory(options.pictures)
         for game in chosen:
-            save_png(paint(portrait(game), cell=64), options.pictures / f"{game.name}.png")
+            save_png(draw(portrait(game), cell=64), options.pictures / f"{game.name}.png")
 
 
 @dataclass(frozen=True)
 class Play(Generic[Rules]):
-    """Play a game yourself, with the keyboard or with keys from a pipe: w a s d, space, 1-9 for trades, n, q."""
+    """Play a game yourself, with the keyboard or with piped keys: w a s d, space, 1-9 for trades, n, q."""
 
     game: Rules
     seed: int = 0
-    """Which map."""
+    """Seed of the map."""
     goal: str | None = None
-    """What to reach, as "red=2 blue=1" or "m1=5.2±0.5"; by default a task that the game draws."""
+    """The goal, as "red=2 blue=1" or "m1=5.2±0.5"; by default the game draws a task."""
     random: int | None = None
-    """Let chance play this many steps."""
+    """Play this many random steps."""
 
 
 def play(arguments: list[str]) -> None:
@@ -109,4 +109,4 @@ def play(arguments: list[str]) -> None:
         else:
             play_keys(player, in_colour())
     except UnicodeDecodeError as error:
-        raise InputError(f"standard input holds no keys: {error}") from None
+        raise InputError(f"standard input must be text, one character per key: {error}") from None

@@ -1,4 +1,4 @@
-"""A person in the agent's place."""
+"""A person plays a game in a terminal."""
 
 import re
 import sys
@@ -7,6 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from saplan.cli.terminal import from_pipe, full_screen, keys, raw_keyboard
 from saplan.envs.goal_env import GoalEnv, rho_text
@@ -21,7 +22,7 @@ NEW, QUIT = "n", "q"
 
 
 class Player:
-    """One person's game: it takes keys and gives frames."""
+    """One person's game: takes keys, returns frames of text."""
 
     def __init__(self, game: Game[Any], seed: int, goal: str | None) -> None:
         self.env = GoalEnv(game, goal=goal)
@@ -29,12 +30,12 @@ class Player:
         self.start(seed)
 
     def start(self, seed: int | None = None) -> None:
-        """A fresh map; without a seed, the one that follows."""
+        """Draws a new map; without a seed, the next one in the sequence."""
         _, self.info = self.env.reset(seed=seed)
         self.before, self.steps = self.info["attributes"], 0
 
     def press(self, key: str) -> None:
-        """Does what a key says; `InputError` if it says nothing."""
+        """Carries out the action of a key; `InputError` if the key has none."""
         if key == NEW:
             self.start()
         elif key in self.actions:
@@ -45,7 +46,7 @@ class Player:
             raise InputError(f"no action has the key {key!r}: {self.help()}")
 
     def frame(self, colour: bool) -> str:
-        """All there is to see, as lines of text."""
+        """The map, ρ, its last change and the goal, as lines of text."""
         change = self.env.space.difference(jnp.asarray(self.info["attributes"]), jnp.asarray(self.before))
         lines = [
             f"{strong(self.env.game.name, colour)} · step {self.steps}",
@@ -58,17 +59,17 @@ class Player:
         return "\n".join(lines)
 
     def screen(self, colour: bool) -> str:
-        """A frame, and the keys that may follow."""
+        """A frame with the list of keys below it."""
         return f"{self.frame(colour)}\n\n{self.help()}\n"
 
     def help(self) -> str:
-        """What the keys mean."""
+        """The keys and their actions, in one line."""
         names = self.env.game.actions
         others = [f"{key} {names[number]}" for key, number in self.actions.items() if names[number] not in MOVES]
         return " · ".join(["arrows or w a s d", "space interact", *others, "n new map", "q quit"])
 
     def _attributes(self, colour: bool) -> str:
-        """ρ; what has just changed stands out."""
+        """ρ as text, with the values that have just changed highlighted."""
         after = self.info["rho"].split()
         former = rho_text(self.env.space, self.before).split()
         return " ".join(
@@ -77,25 +78,25 @@ class Player:
         )
 
     def _progress(self, colour: bool) -> str:
-        """The goal's conditions, those that hold ticked."""
+        """The goal's conditions, with a tick at those that hold."""
         words = [
             tint(f"✓ {text}", TERMINAL["green"], colour) if met else f"· {text}"
             for text, met in conditions(self.env, self.info["attributes"])
         ]
         reached = strong(f"   reached in {self.steps} steps!", colour) if self.info["is_success"] else ""
-        over = "   (the game is over: nothing can change any more)" if self.info["is_over"] and not reached else ""
+        over = "   (the game is over: no transition is left)" if self.info["is_over"] and not reached else ""
         return "   ".join(words) + reached + over
 
 
 def action_keys(actions: Iterable[str]) -> dict[str, int]:
-    """The key of every action: letters for moves, digits for the others."""
+    """Number of the action for every key: letters for moves, digits for the others."""
     digits = iter("123456789")
     named = {name: MOVES.get(name) or next(digits, "") for name in actions}
     return {key: number for number, key in enumerate(named.values()) if key}
 
 
-def conditions(env: GoalEnv, rho: np.ndarray) -> list[tuple[str, bool]]:
-    """Every attribute that the goal asks for: the condition in words, and whether it holds."""
+def conditions(env: GoalEnv, rho: Float[np.ndarray, "K"]) -> list[tuple[str, bool]]:
+    """Every condition of the goal as text, and whether it holds."""
     met = (np.asarray(env.goal.low) <= rho) & (rho <= np.asarray(env.goal.high))
     written = format_goal(env.space, env.goal).split()
     named = [(words, re.match(r"([\w-]+)[<>=]", words)) for words in written]
@@ -115,7 +116,7 @@ def play_by_keyboard(player: Player, colour: bool) -> None:
 
 
 def play_keys(player: Player, colour: bool, pressed: Iterable[str] | None = None) -> None:
-    """Plays the given keys, by default those that are piped in, and prints every frame."""
+    """Plays the given keys, by default those from standard input, and prints every frame."""
     out: Callable[[str], object] = sys.stdout.write
     out(player.frame(colour) + "\n")
     for key in keys(from_pipe) if pressed is None else pressed:
@@ -129,6 +130,6 @@ def play_keys(player: Player, colour: bool, pressed: Iterable[str] | None = None
 
 
 def random_keys(player: Player, count: int, seed: int) -> list[str]:
-    """So many actions, each as likely as any other."""
+    """`count` keys drawn uniformly from those of actions."""
     choices = list(player.actions)
     return [choices[k] for k in np.random.default_rng(seed).integers(len(choices), size=count)]

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from saplan.errors import InputError
 
 Read = Callable[[float | None], str]
-"""Reads one character, waiting at most so many seconds (None: for ever); nothing means there is none."""
+"""Reads one character; returns "" at the end of the input, or if none arrives within so many seconds (None: wait)."""
 
 ESCAPE = "\x1b"
 ARROWS = {"A": "w", "B": "s", "C": "d", "D": "a"}
-"""The last character of an arrow key's sequence, and the letter that means the same."""
+"""The last character of an arrow key's sequence, and the letter with the same meaning."""
 PATIENCE = 0.05
-"""An arrow key arrives as three characters at once; what comes later than this is another key."""
+"""Seconds. The three characters of an arrow key arrive at once; a later character is another key."""
 
 
 def keys(read: Read) -> Iterator[str]:
-    """Keys until the input ends; arrow keys come as w, a, s, d, unknown sequences not at all."""
+    """Keys until the input ends; arrow keys become w, a, s, d, and unknown sequences are dropped."""
     while character := read(None):
         if character != ESCAPE:
             yield character
@@ -28,20 +28,20 @@ def keys(read: Read) -> Iterator[str]:
 
 
 def from_pipe(wait: float | None) -> str:
-    """The next character of standard input."""
+    """Next character of standard input, however long it takes."""
     del wait
     return sys.stdin.read(1)
 
 
 @contextlib.contextmanager
 def raw_keyboard() -> Iterator[Read]:
-    """The keyboard, key by key and without echo; the terminal is put back as it was, whatever happens."""
+    """The keyboard, key by key and without echo; the terminal's settings are restored at the end."""
     try:
         import termios
         import tty
     except ImportError:
         raise InputError(
-            "playing by keyboard needs a Unix terminal; here, pipe the keys in or use --random 20"
+            "playing by keyboard needs a Unix terminal; on this system pipe the keys in, or use --random 20"
         ) from None
     file = sys.stdin.fileno()
     before = termios.tcgetattr(file)
@@ -59,11 +59,11 @@ def raw_keyboard() -> Iterator[Read]:
 
 @contextlib.contextmanager
 def full_screen() -> Iterator[Callable[[str], None]]:
-    """A screen of its own, to be redrawn in place; the old one comes back at the end."""
+    """The terminal's alternate screen, redrawn in place; the old screen returns at the end."""
     sys.stdout.write("\x1b[?1049h\x1b[?25l")
 
     def draw(frame: str) -> None:
-        # Cleared line by line and not all at once, so that it does not flicker.
+        # Clearing line by line, not all at once, avoids flicker.
         sys.stdout.write("\x1b[H" + frame.replace("\n", "\x1b[K\n") + "\x1b[J")
         sys.stdout.flush()
 

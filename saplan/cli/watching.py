@@ -13,23 +13,23 @@ NEEDED = ("starlette", "uvicorn", "websockets")
 
 @dataclass(frozen=True)
 class Watch:
-    """Watch an agent plan and walk, in the browser. Set goals with the mouse, see the path, the reasons and the map.
-    NAME is a run directory, or a game's name for the shipped agents; without it, the shipped agents of all games.
+    """Watch an agent plan and act, in the browser: set goals with the mouse; see the map, the plan and its reasons.
+    NAME is a run directory, or the name of a game for its shipped agents; without it, the shipped agents of all games.
     """
 
     port: int | None = None
-    """Where to listen; by default 8765, or any free port if that is taken."""
+    """The port to listen on; by default 8765, or any free port if that is taken."""
     host: str = "127.0.0.1"
-    """The address to listen at. By default nobody but this machine can connect; elsewhere only who has the token
-    that the printed address holds."""
+    """The address to listen on. By default only this machine can connect; on any other address a browser needs the
+    token in the printed URL."""
     no_browser: bool = False
-    """Only print the address."""
+    """Only print the URL."""
     goal: str = ""
-    """The goal to begin with."""
+    """The first goal."""
     seed: int = 0
-    """The map to begin with."""
+    """Seed of the first map."""
     method: str = ""
-    """The method to begin with."""
+    """The first method."""
 
 
 def watch(arguments: list[str]) -> None:
@@ -45,7 +45,7 @@ def watch(arguments: list[str]) -> None:
     from saplan.games import GAMES
     from saplan.render.start import start
 
-    # While the first map is being drawn, and the program for that compiled, the rest can be imported.
+    # The first map is compiled and drawn in the background while the rest is imported.
     game = GAMES.get(name or next(iter(GAMES)))
     if game is not None:
         threading.Thread(target=lambda: start(game(), options.seed)).start()
@@ -67,18 +67,18 @@ def watch(arguments: list[str]) -> None:
 
 @dataclass(frozen=True)
 class Render:
-    """Paint an agent planning and walking: a .gif or .mp4 film, or a .png strip. RUN is a run directory, or a game's
-    name for the shipped agent.
+    """Draw an agent carrying out a task: a .gif or .mp4 film, or a .png sheet. RUN is a run directory, or the name of a
+    game for its shipped agent.
     """
 
     goal: str
-    """What to reach, as "red=2 blue=1", "m1=5.2±0.5" or "red>=2"; attributes not named are free."""
+    """The goal, as "red=2 blue=1", "m1=5.2±0.5" or "red>=2"; attributes not named are free."""
     out: Path
-    """The file to write; its ending says what: .gif, .mp4 (needs the extra `film`) or .png."""
+    """The file to write, in the format of its suffix: .gif, .mp4 (needs the extra `film`) or .png."""
     seed: int = 0
-    """Which map."""
+    """Seed of the map."""
     method: str | None = None
-    """Insist on a method; `oracle` needs a game and no run."""
+    """Require this method; `oracle` goes with the name of a game, not with a run."""
 
 
 def render(arguments: list[str]) -> None:
@@ -90,14 +90,14 @@ def render(arguments: list[str]) -> None:
     from rich.console import Console
 
     from saplan.render.film import check_format
-    from saplan.render.film import render as paint
+    from saplan.render.film import render as render_film
     from saplan.training.store import open_agent
 
     check_format(options.out)
     agent = open_agent(run, options.method)[0]
     title = " ".join([agent.game.name, options.method or ""]).strip()
     with Console(stderr=True).status("planning") as status:
-        tell = lambda step, most: status.update(f"painting step {step} of at most {most}")  # noqa: E731
-        end = paint(agent, title, options.goal, options.seed, options.out, tell)
+        show = lambda step, budget: status.update(f"drawing step {step} of at most {budget}")  # noqa: E731
+        end = render_film(agent, title, options.goal, options.seed, options.out, show)
     words = f"goal reached in {end.step} steps" if end.reached else f"goal not reached within {end.step} steps"
     print(f"{options.out}: {words}")

@@ -1,4 +1,4 @@
-"""A scene as text: two characters a cell, the shape and the first letter of the kind."""
+"""A scene as text: two characters per cell, the shape and the first letter of the kind."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ RESET = "\x1b[0m"
 
 
 def write(scene: Scene, colour: bool = True) -> str:
-    """The map in a frame, and below it what the agent holds."""
+    """The map in a frame, with the inventory below it."""
     lines = ["┌" + "─" * (2 * scene.width + 1) + "┐"]
     lines += ["│ " + "".join(row) + "│" for row in _rows(scene, colour)]
     lines.append("└" + "─" * (2 * scene.width + 1) + "┘")
@@ -21,12 +21,12 @@ def write(scene: Scene, colour: bool = True) -> str:
 
 
 def tint(words: str, code: int, colour: bool, bold: bool = False) -> str:
-    """Words in one of the terminal's 256 colours, or as they are."""
+    """Words in one of the terminal's 256 colours; unchanged unless `colour`."""
     return f"\x1b[{'1;' if bold else ''}38;5;{code}m{words}{RESET}" if colour else words
 
 
 def strong(words: str, colour: bool) -> str:
-    """Words in bold, or as they are."""
+    """Words in bold; unchanged unless `colour`."""
     return f"\x1b[1m{words}{RESET}" if colour else words
 
 
@@ -40,7 +40,7 @@ def _cell(scene: Scene, thing: Thing | None, place: tuple[int, int], colour: boo
     if place in scene.walls:
         return tint(WALL, WALL_SHADE, colour)
     if place == scene.agent:
-        # The letter stays, so that one sees what the agent stands on.
+        # The letter stays: it shows the kind of the thing that the agent stands on.
         under = tint(letter(thing.colour), TERMINAL.get(thing.colour, 246), colour) if thing else " "
         return strong(AGENT, colour) + under
     if thing is None:
@@ -49,7 +49,7 @@ def _cell(scene: Scene, thing: Thing | None, place: tuple[int, int], colour: boo
 
 
 def letter(colour: str) -> str:
-    """The letter of a kind; things of no kind have none."""
+    """First letter of a kind; a space for things without a kind."""
     return " " if colour == "grey" else colour[0]
 
 

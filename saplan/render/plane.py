@@ -1,4 +1,4 @@
-"""The plane of mining: the set S, and how likely the agent thinks every transition to be at every place in it."""
+"""The plane of mining: the set S, and the learnt probability of every transition at every place in it."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -10,12 +10,13 @@ import numpy as np
 from jaxtyping import Array, Float, UInt8
 
 from saplan.games import Game, Mining
+from saplan.methods.registry import AnyAgent
 from saplan.methods.structured.agent import Agent
 
 CELL = 0.125
-"""Spacing of the places."""
+"""Spacing of the places at which probabilities are computed."""
 INSIDE = 254
-"""A probability p is written as 1 + 254 p in a byte; 0 stands for places outside S."""
+"""The byte 1 + 254 p stands for the probability p, and 0 for a place outside S."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,14 @@ class Plane:
     outer: float
     size: tuple[float, float]
     names: tuple[str, ...]
-    """Transitions, in words."""
+    """Transitions, as the game names them."""
     chances: UInt8[np.ndarray, "T height width"] | None
-    """What the agent has learnt of each, rows from the least second amount up; None where a method learns no such."""
+    """Learnt probability of each transition, rows from the smallest second amount up; None for methods without an edge
+    detector."""
 
 
-def plane_of(agent: Any) -> Plane | None:
-    """The plane of an agent's game, if it has one."""
+def plane_of(agent: AnyAgent) -> Plane | None:
+    """The plane of an agent's game; None unless the game is mining with two minerals."""
     game = agent.game
     if not isinstance(game, Mining) or game.minerals != 2:
         return None
@@ -44,19 +46,18 @@ def plane_of(agent: Any) -> Plane | None:
 
 
 def learnt(agent: Agent, size: tuple[float, float]) -> UInt8[np.ndarray, "T height width"]:
-    """The probability of every transition over the plane; mining needs the hammer in hand, the others none."""
-    assert isinstance(agent.game, Mining)
+    """Probability of every transition over the plane: with a hammer for those that use one up, without for the rest."""
+    game = agent.game
+    assert isinstance(game, Mining)
     first, second = (np.arange(round(length / CELL)) * CELL + CELL / 2 for length in size)
     places = np.stack(np.meshgrid(first, second), axis=-1)
-    distance = np.linalg.norm(places - np.array(agent.game.centre), axis=-1)
-    inside = (distance >= agent.game.inner) & (distance <= agent.game.outer)
-    deltas = np.array([delta for _, delta in agent.game.admissible()], np.float32)
+    distance = np.linalg.norm(places - np.array(game.centre), axis=-1)
+    inside = (distance >= game.inner) & (distance <= game.outer)
+    deltas = np.array([delta for _, delta in game.admissible()], np.float32)
     hammer = np.where(deltas[:, -1] < 0, 1.0, 0.0)
-    rho = np.concatenate(
-        [np.broadcast_to(places[None], (len(deltas), *places.shape)),
-         np.broadcast_to(hammer[:, None, None, None], (len(deltas), *places.shape[:2], 1))], axis=-1,
-    ).astype(np.float32)  # fmt: skip
-    chance = np.asarray(_chances(agent, agent.game, rho, deltas))
+    rho = np.empty((len(deltas), *places.shape[:2], 3), np.float32)
+    rho[..., :2], rho[..., 2] = places, hammer[:, None, None]
+    chance = np.asarray(_chances(agent, game, rho, deltas))
     return np.where(inside, 1 + np.round(INSIDE * chance), 0).astype(np.uint8)
 
 

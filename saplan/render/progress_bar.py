@@ -8,10 +8,10 @@ from saplan.training.progress import Progress, print_progress
 
 
 class ProgressBar:
-    """Shows progress: a bar that stays in place on a terminal, a plain line every few seconds elsewhere."""
+    """Shows progress: one bar on a terminal, a plain line every few seconds elsewhere."""
 
     def __init__(self, every: float = 5.0) -> None:
-        """`every` is the pause between plain lines, in seconds."""
+        """`every` is the time between plain lines, in seconds."""
         self.every, self.last = every, 0.0
         self.bar: Any = None
         if sys.stderr.isatty():
@@ -26,7 +26,7 @@ class ProgressBar:
             self.task = self.bar.add_task("compiling …", total=None)
 
     def __call__(self, progress: Progress) -> None:
-        """Shows the present state."""
+        """Shows the latest progress."""
         if self.bar is not None:
             self.bar.update(self.task, description=progress.line(), total=progress.total, completed=progress.steps)
         elif time.monotonic() - self.last > self.every or progress.steps >= progress.total:
@@ -34,6 +34,6 @@ class ProgressBar:
             print_progress(progress.line())
 
     def close(self) -> None:
-        """Leaves the last state standing."""
+        """Stops the bar; its last state stays on the terminal."""
         if self.bar is not None:
             self.bar.stop()

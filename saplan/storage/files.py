@@ -72,6 +72,8 @@ def replace_file(path: Path, data: bytes) -> None:
         os.replace(aside, path)
         sync_directory(path.parent)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(aside)
         raise cannot_write(path, error) from None
 
 

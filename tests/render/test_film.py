@@ -26,14 +26,18 @@ def test_a_gif_has_a_frame_for_every_step(tmp_path: Path, capsys: pytest.Capture
     assert (tmp_path / "plan.gif").stat().st_size < 400_000
 
 
-def test_a_png_is_a_strip(tmp_path: Path) -> None:
+def test_a_png_is_a_sheet_of_three_columns(tmp_path: Path) -> None:
     assert main([*RENDER, str(tmp_path / "plan.png")]) == 0
-    with (
-        Image.open(tmp_path / "plan.png") as sheet,
-        Image.open(Path(__file__).parents[2] / "docs/pictures/switches.png"),
-    ):
+    with Image.open(tmp_path / "plan.png") as sheet:
         assert sheet.size[0] > 1500
         assert sheet.size[0] % 3 == 0
+
+
+def test_a_film_replaces_nothing_if_it_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "plan.gif").mkdir()
+    assert main([*RENDER, str(tmp_path / "plan.gif")]) == 2
+    assert "cannot write" in capsys.readouterr().err
+    assert list(tmp_path.rglob("*")) == [tmp_path / "plan.gif"]
 
 
 def test_an_mp4_is_one(tmp_path: Path) -> None:
@@ -89,9 +93,7 @@ def test_mistakes(arguments: list[str], words: str, tmp_path: Path, capsys, monk
         ("imageio_ffmpeg", [*RENDER, "plan.mp4"], "pip install imageio-ffmpeg"),
     ],
 )
-def test_without_the_extra_one_is_told_what_to_install(
-    missing: str, arguments, words: str, capsys, monkeypatch
-) -> None:
+def test_a_missing_extra_is_named(missing: str, arguments, words: str, capsys, monkeypatch) -> None:
     find = __import__("importlib.util").util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == missing else find(name))
     assert main(arguments) == 2
