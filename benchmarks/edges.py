@@ -26,7 +26,7 @@ from report import progress, save, setting, table
 from saplan.errors import InputError
 from saplan.games import task_set
 from saplan.methods.executor import Attempt
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.training.evaluate import evaluate
 from saplan.training.store import load
 
@@ -73,7 +73,7 @@ def calibration_error(bins: Sequence[Bin]) -> float:
 
 
 def head_probabilities(
-    agent: Agent, rho: Float[np.ndarray, "n K"]
+    agent: StructuredAgent, rho: Float[np.ndarray, "n K"]
 ) -> tuple[Float[np.ndarray, "n C"], Float[np.ndarray, "n C"]]:
     """What the calibrated and the balanced head say of all transitions at every ρ."""
     parts = []
@@ -84,7 +84,7 @@ def head_probabilities(
     return calibrated, balanced
 
 
-def on_attempts(agent: Agent, attempts: Sequence[Attempt]) -> dict[str, Any]:
+def on_attempts(agent: StructuredAgent, attempts: Sequence[Attempt]) -> dict[str, Any]:
     """(a): the calibrated head against the outcomes of attempts."""
     if not attempts:
         return {"attempts": 0, "ece": None, "bins": [], "transitions": []}
@@ -110,7 +110,7 @@ def on_attempts(agent: Agent, attempts: Sequence[Attempt]) -> dict[str, Any]:
 
 
 def random_walks(
-    agent: Agent, starts: Float[np.ndarray, "n K"]
+    agent: StructuredAgent, starts: Float[np.ndarray, "n K"]
 ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "m C"]]:
     """Distinct ρ met on random walks along feasible transitions of 𝓑, and the true feasibility of all of them there."""
     game, memory = agent.game, agent.memory
@@ -163,7 +163,7 @@ def area(yes: Float[np.ndarray, "a"], no: Float[np.ndarray, "b"]) -> float | Non
     return float((below + up_to).mean() / (2 * len(no)))
 
 
-def on_rules(agent: Agent, starts: Float[np.ndarray, "n K"]) -> dict[str, Any]:
+def on_rules(agent: StructuredAgent, starts: Float[np.ndarray, "n K"]) -> dict[str, Any]:
     """(b): both heads against the true rules, over all transitions and for each."""
     rho, truth = random_walks(agent, starts)
     size = int(agent.memory.size)
@@ -182,7 +182,7 @@ def on_rules(agent: Agent, starts: Float[np.ndarray, "n K"]) -> dict[str, Any]:
     return result
 
 
-def visits(agent: Agent) -> dict[str, Any]:
+def visits(agent: StructuredAgent) -> dict[str, Any]:
     """(c): what the memory counted."""
     memory, space = agent.memory, agent.game.space
     tallies = zip(memory.seen.tolist(), memory.tried.tolist(), memory.succeeded.tolist(), strict=True)
@@ -206,7 +206,7 @@ def visits(agent: Agent) -> dict[str, Any]:
     }
 
 
-def name_of(agent: Agent, entry: int) -> str:
+def name_of(agent: StructuredAgent, entry: int) -> str:
     """A transition of 𝓑 as people write it."""
     return agent.game.space.format_delta(agent.memory.delta[entry])
 

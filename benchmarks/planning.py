@@ -28,8 +28,8 @@ from report import describe, progress, quantity, save, setting, table
 from scipy.sparse.csgraph import dijkstra
 
 from saplan.algebra import Natural, Product
-from saplan.methods.executor import PlannerSettings
-from saplan.methods.structured.agent import Agent
+from saplan.methods.agent import PlannerSettings
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.edge_detector import EdgeDetector
 from saplan.methods.structured.memory import Memory, condense, empty_memory
 from saplan.planning import Graph, Outcome, Route, search
@@ -76,7 +76,7 @@ class Measured:
     """One size of world and the seconds measured so far."""
 
     label: str
-    agent: Agent
+    agent: StructuredAgent
     nodes: int = 0
     edges: int = 0
     transitions: int = 0
@@ -94,13 +94,13 @@ class Measured:
         return statistics.median(getattr(self, what))
 
 
-def make_agent(world: Cube, key: jax.Array) -> Agent:
+def make_agent(world: Cube, key: jax.Array) -> StructuredAgent:
     """A detector and a memory that knows the eight transitions and all values of the cube."""
     detector = EdgeDetector.init(key, world.space, Settings().edge_hidden)
     detector = eqx.tree_at(lambda d: d.network.head.outputs.weight, detector, replace_fn=lambda w: SPREAD * w)
     settings = Settings(capacity=2 * DIMENSIONS)
     # Planning asks neither the policy nor the rules of the game.
-    return Agent(None, detector, *condense(full_memory(world)), world, settings)  # type: ignore[arg-type]
+    return StructuredAgent(None, detector, *condense(full_memory(world)), world, settings)  # type: ignore[arg-type]
 
 
 def full_memory(world: Cube) -> Memory:
@@ -130,7 +130,7 @@ class Stopwatch:
 
 
 def plan_once(entry: Measured) -> tuple[float, Stopwatch, Route]:
-    """One whole plan, as `Agent.plan` makes it: how long it took, how much of that was scoring, and what came out."""
+    """One whole plan, as an agent makes it: how long it took, how much of that was scoring, and what came out."""
     world: Any = entry.agent.game
     scoring = Stopwatch(lambda nodes: entry.agent.edges(nodes, WHOLE))
     begin = time.perf_counter()
@@ -156,8 +156,8 @@ def matrix_of(graph: Graph) -> scipy.sparse.csr_matrix:
 def measure(entry: Measured, repetitions: int) -> None:
     """Plans again and again, and lets SciPy search the same graph after each time."""
     entry.first, _, route = plan_once(entry)
-    matrix = matrix_of(route.field.graph)
-    entry.nodes, entry.edges = len(route.field.graph), matrix.nnz
+    matrix = matrix_of(route.graph)
+    entry.nodes, entry.edges = len(route.graph), matrix.nnz
     for _ in range(repetitions):
         seconds, scoring, _ = plan_once(entry)
         entry.total.append(seconds)

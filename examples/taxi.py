@@ -19,8 +19,8 @@ import numpy as np
 import saplan
 from saplan.algebra import Categorical, Natural, Product
 from saplan.envs.gymnasium_env import HostWorld, gym_world
-from saplan.methods.executor import DEFAULT_PLANNER
-from saplan.methods.structured.agent import Agent, edge_outlook
+from saplan.methods.agent import DEFAULT_PLANNER
+from saplan.methods.structured.agent import StructuredAgent, edge_outlook
 from saplan.training.config import write_json
 from saplan.training.progress import Progress
 from saplan.training.provenance import provenance
@@ -56,7 +56,7 @@ def exact_changes() -> set[tuple[float, ...]]:
     return found
 
 
-def edges(agent: Agent) -> tuple[float, float]:
+def edges(agent: StructuredAgent) -> tuple[float, float]:
     """Precision and recall of the learnt edges against the exact ones, over all ρ and all of 𝓑."""
     exact = exact_changes()
     rho = jnp.array(list(itertools.product(range(5), range(5), range(len(PLACES)))), jnp.float32)

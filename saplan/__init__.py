@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from saplan.errors import InputError
     from saplan.games import Exchange, Mining, Switches, make_game, task_set
     from saplan.goals import Goal, parse_goal
-    from saplan.methods.executor import PlannerSettings
-    from saplan.methods.structured.agent import Agent
+    from saplan.methods.agent import Agent, PlannerSettings
     from saplan.rl.settings import Settings, settings_for
     from saplan.training.evaluate import evaluate
     from saplan.training.store import load
@@ -28,9 +27,8 @@ _HOMES = {
     "saplan.training.train": ("resume", "train"),
     "saplan.games": ("Exchange", "Mining", "Switches", "make_game", "task_set"),
     "saplan.goals": ("Goal", "parse_goal"),
-    "saplan.methods.structured.agent": ("Agent",),
     "saplan.rl.settings": ("Settings", "settings_for"),
-    "saplan.methods.executor": ("PlannerSettings",),
+    "saplan.methods.agent": ("Agent", "PlannerSettings"),
     "saplan.training.store": ("load",),
 }
 

@@ -10,7 +10,7 @@ import jax
 import pytest
 
 from saplan.cli import main
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.training.store import ARRAYS, MANIFEST, load, load_agent, save_agent, untrained_agent
 
 SIZES = {"lanes": 64, "rollout": 16, "minibatches": 2, "epochs": 1, "hidden": 8, "edge-hidden": 8, "capacity": 8}
@@ -186,7 +186,7 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
 def test_demo(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def train(*arguments: object, **options: object) -> Agent:
+    def train(*arguments: object, **options: object) -> StructuredAgent:
         asked.append((arguments, options.keys()))
         return load(run)
 

@@ -36,7 +36,7 @@ def evaluate(arguments: list[str]) -> None:
     import json
 
     from saplan.experiments.evaluation_report import evaluation_text, summarise
-    from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER
+    from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
 
     planning = PAPER_PLANNER if options.paper else DEFAULT_PLANNER
     result = summarise(run, options.tasks, options.task_seed, options.budget, planning, options.method)
@@ -76,7 +76,7 @@ def plan(arguments: list[str]) -> None:
 
     import json
 
-    from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER
+    from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
     from saplan.render.narrate import narrate, tell_json
     from saplan.training.store import open_agent
 

@@ -13,7 +13,7 @@ import numpy as np
 from saplan.errors import InputError
 from saplan.experiments.statistics import to_text, wilson
 from saplan.games import GAMES
-from saplan.methods.executor import PlannerSettings
+from saplan.methods.agent import PlannerSettings
 from saplan.training.evaluate import causes_of_failure, evaluate, success_apart
 from saplan.training.provenance import code, versions
 from saplan.training.store import ORACLE, find_agent, load_agent, open_agent

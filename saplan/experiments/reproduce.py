@@ -21,7 +21,7 @@ from saplan.experiments.sweep import (
 from saplan.experiments.tables import PAPER_STEPS, ablation_table, detail_table, read_results, success_table
 from saplan.games import GAMES
 from saplan.methods.registry import METHODS
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.rl.settings import Settings
 from saplan.storage.files import replace_file
 from saplan.storage.links import refuse_links
@@ -133,11 +133,11 @@ def report(out: Path) -> list[Path]:
     return [out / "report.md", *pictures]
 
 
-def _mining_agent(out: Path) -> Agent | None:
+def _mining_agent(out: Path) -> StructuredAgent | None:
     """A structured agent of mining: of these results if its run is there, else the one that ships with the package."""
     runs = sorted((out / RUNS).glob(f"mining-structured-default-*/{MANIFEST}"))
     agent = load_agent(runs[-1].parent)[0] if runs else open_agent("mining")[0]
-    return agent if isinstance(agent, Agent) else None
+    return agent if isinstance(agent, StructuredAgent) else None
 
 
 def check_numbers(words: Sequence[str]) -> tuple[tuple[str, int | float], ...]:

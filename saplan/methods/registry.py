@@ -2,39 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import jax
 from jaxtyping import PRNGKeyArray
 
 from saplan.errors import unknown_name
 from saplan.games import Game
-from saplan.goals import Goal
 from saplan.methods import base as training
 from saplan.methods import curriculum
+from saplan.methods.agent import Agent
 from saplan.methods.base import Report
-from saplan.methods.executor import Executor, PlannerSettings
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.memory import condense
 from saplan.methods.unstructured import learner as unstructured
 from saplan.methods.unstructured.settings import UnstructuredSettings, unstructured_settings
 from saplan.rl.settings import Settings, settings_for
 
-
-@runtime_checkable
-class AnyAgent(Protocol):
-    """What every agent can do, whatever its method."""
-
-    @property
-    def game(self) -> Game[Any]:
-        """The game as it is."""
-
-    @property
-    def seen(self) -> Game[Any]:
-        """The game as the agent perceives it."""
-
-    def executor(self, state: Any, goals: Goal, planning: PlannerSettings = ...) -> Executor:
-        """Several tasks, ready to be carried out side by side."""
+AnyAgent = Agent
 
 
 @dataclass(frozen=True)
@@ -57,11 +42,11 @@ class Method:
     """What `Report.known` counts."""
 
 
-def _agent_of(learner: training.Learner, game: Game[Any], settings: Settings) -> Agent:
-    return Agent(learner.policy, learner.detector, *condense(learner.memory), game, settings)
+def _agent_of(learner: training.Learner, game: Game[Any], settings: Settings) -> StructuredAgent:
+    return StructuredAgent(learner.policy, learner.detector, *condense(learner.memory), game, settings)
 
 
-def _untrained(game: Game[Any], settings: Settings) -> Agent:
+def _untrained(game: Game[Any], settings: Settings) -> StructuredAgent:
     return _agent_of(training.begin_training(game, settings, jax.random.key(0)), game, settings)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, UInt8
 
 from saplan.games import Game, Mining
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 
 CELL = 0.125
 """Spacing of the places."""
@@ -39,11 +39,11 @@ def plane_of(agent: Any) -> Plane | None:
         return None
     size = (game.centre[0] + game.outer, game.centre[1] + game.outer)
     names = tuple(name for name, _ in game.admissible())
-    chances = learnt(agent, size) if isinstance(agent, Agent) else None
+    chances = learnt(agent, size) if isinstance(agent, StructuredAgent) else None
     return Plane(game.centre, game.inner, game.outer, size, names, chances)
 
 
-def learnt(agent: Agent, size: tuple[float, float]) -> UInt8[np.ndarray, "T height width"]:
+def learnt(agent: StructuredAgent, size: tuple[float, float]) -> UInt8[np.ndarray, "T height width"]:
     """The probability of every transition over the plane; mining needs the hammer in hand, the others none."""
     assert isinstance(agent.game, Mining)
     first, second = (np.arange(round(length / CELL)) * CELL + CELL / 2 for length in size)
@@ -62,7 +62,7 @@ def learnt(agent: Agent, size: tuple[float, float]) -> UInt8[np.ndarray, "T heig
 
 @partial(jax.jit, static_argnums=1)
 def _chances(
-    agent: Agent, game: Game[Any], rho: Float[Array, "T height width K"], deltas: Float[Array, "T K"]
+    agent: StructuredAgent, game: Game[Any], rho: Float[Array, "T height width K"], deltas: Float[Array, "T K"]
 ) -> Float[Array, "T height width"]:
     known = agent.memory.delta[jax.vmap(lambda delta: agent.memory.index(game.space, delta))(deltas)]
     wide = jnp.broadcast_to(known[:, None, None], rho.shape)

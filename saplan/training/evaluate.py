@@ -12,9 +12,10 @@ from saplan.games import Exchange, Game, task_set
 from saplan.games.world_errors import readable_errors
 from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
-from saplan.methods.executor import DEFAULT_PLANNER, EvalResult, PlannerSettings
+from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings
+from saplan.methods.executor import EvalResult
 from saplan.methods.registry import AnyAgent
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.unstructured.agent import UnstructuredAgent
 
 
@@ -34,7 +35,7 @@ def evaluate(
     with jax.default_device(cpu), readable_errors(agent.game):
         agent = jax.tree.map(lambda leaf: jax.device_put(leaf, cpu) if eqx.is_array(leaf) else leaf, agent)
         states, goals = _tasks(agent.game, tasks, task_seed)
-        return agent.executor(states, goals, planning).walk(budget, seed)
+        return agent.executor(states, goals, planning).run(budget, seed)
 
 
 @functools.lru_cache(maxsize=2)
@@ -66,7 +67,8 @@ def causes_of_failure(agent: AnyAgent, result: EvalResult, budget: int) -> dict[
     was spent on transitions that were possible, else because the method's model was wrong, which is the *edge detector*
     or the *table* of transitions. Any other is *out of steps*. Methods without a model of transitions have no attempts.
     """
-    model = "edge detector" if isinstance(agent, Agent) else "table" if isinstance(agent, UnstructuredAgent) else None
+    models = {StructuredAgent: "edge detector", UnstructuredAgent: "table"}
+    model = next((name for kind, name in models.items() if isinstance(agent, kind)), None)
     lost = ~result.success
     if model is None:
         return {"out of steps": int(lost.sum())}
@@ -75,7 +77,7 @@ def causes_of_failure(agent: AnyAgent, result: EvalResult, budget: int) -> dict[
     if failed:
         rho = jnp.array([attempt.rho for attempt in failed])
         delta = jnp.array([attempt.delta for attempt in failed])
-        possible = np.asarray(jax.vmap(agent.seen.feasible)(rho, delta)) > 0
+        possible = np.asarray(jax.vmap(agent.perceived.feasible)(rho, delta)) > 0
         for attempt, could in zip(failed, possible, strict=True):
             wasted[attempt.task, int(could)] += attempt.steps
     by_attempts = lost & (wasted.sum(axis=1) >= budget / 5)

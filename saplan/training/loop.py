@@ -12,8 +12,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from saplan.errors import InputError, NotFiniteError
 from saplan.games.world_errors import readable_errors
+from saplan.methods.agent import planner_settings_for
 from saplan.methods.base import Report, train_chunk, train_chunk_of_each
-from saplan.methods.executor import planner_settings_for
 from saplan.methods.registry import AnyAgent, find_method
 from saplan.rl.finite import NONE, name_fault
 from saplan.storage.arrays import outline_of

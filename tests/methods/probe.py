@@ -15,7 +15,7 @@ from saplan.games.game import Game, Words
 from saplan.games.scene import Scene
 from saplan.goals import Goal, exactly
 from saplan.methods.base import Learner, begin_training, train_chunk
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.memory import condense
 from saplan.rl.settings import Settings
 
@@ -140,12 +140,12 @@ def chunks(learner: Learner, count: int, times: int) -> Learner:
     return learner
 
 
-def agent_of(learner: Learner) -> Agent:
-    return Agent(learner.policy, learner.detector, *condense(learner.memory), GAME, SMALL)
+def agent_of(learner: Learner) -> StructuredAgent:
+    return StructuredAgent(learner.policy, learner.detector, *condense(learner.memory), GAME, SMALL)
 
 
 @functools.cache
-def trained() -> Agent:
+def trained() -> StructuredAgent:
     """An agent that has learnt the corridor in a few seconds, shared by all tests."""
     return agent_of(chunks(begun(0), 4, UPDATES // 4))
 
