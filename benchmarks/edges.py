@@ -28,7 +28,7 @@ from saplan.experiments.figures import panels
 from saplan.experiments.result_file import write_result
 from saplan.games import task_set
 from saplan.methods.executor import Attempt
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.training.evaluate import evaluate
 from saplan.training.store import load
 
@@ -75,7 +75,7 @@ def calibration_error(bins: Sequence[Bin]) -> float:
 
 
 def head_probabilities(
-    agent: Agent, rho: Float[np.ndarray, "n K"]
+    agent: StructuredAgent, rho: Float[np.ndarray, "n K"]
 ) -> tuple[Float[np.ndarray, "n C"], Float[np.ndarray, "n C"]]:
     """The probabilities of the calibrated and of the balanced head for all transitions at every ρ."""
     parts = []
@@ -86,7 +86,7 @@ def head_probabilities(
     return calibrated, balanced
 
 
-def on_attempts(agent: Agent, attempts: Sequence[Attempt]) -> dict[str, Any]:
+def on_attempts(agent: StructuredAgent, attempts: Sequence[Attempt]) -> dict[str, Any]:
     """(a): the calibrated head against the outcomes of attempts."""
     if not attempts:
         return {"attempts": 0, "ece": None, "bins": [], "transitions": []}
@@ -112,7 +112,7 @@ def on_attempts(agent: Agent, attempts: Sequence[Attempt]) -> dict[str, Any]:
 
 
 def random_walks(
-    agent: Agent, starts: Float[np.ndarray, "n K"]
+    agent: StructuredAgent, starts: Float[np.ndarray, "n K"]
 ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "m C"]]:
     """Distinct ρ on random walks along feasible transitions of 𝓑, and the true feasibility of all transitions there."""
     game, memory = agent.game, agent.memory
@@ -165,7 +165,7 @@ def area(yes: Float[np.ndarray, "a"], no: Float[np.ndarray, "b"]) -> float | Non
     return float((below + up_to).mean() / (2 * len(no)))
 
 
-def on_rules(agent: Agent, starts: Float[np.ndarray, "n K"]) -> dict[str, Any]:
+def on_rules(agent: StructuredAgent, starts: Float[np.ndarray, "n K"]) -> dict[str, Any]:
     """(b): both heads against the true rules, over all transitions and for each."""
     rho, truth = random_walks(agent, starts)
     size = int(agent.memory.size)
@@ -186,7 +186,7 @@ def on_rules(agent: Agent, starts: Float[np.ndarray, "n K"]) -> dict[str, Any]:
     return result
 
 
-def visits(agent: Agent) -> dict[str, Any]:
+def visits(agent: StructuredAgent) -> dict[str, Any]:
     """(c): the counts of the memory."""
     memory, space = agent.memory, agent.game.space
     tallies = zip(memory.seen.tolist(), memory.tried.tolist(), memory.succeeded.tolist(), strict=True)
@@ -210,7 +210,7 @@ def visits(agent: Agent) -> dict[str, Any]:
     }
 
 
-def name_of(agent: Agent, entry: int) -> str:
+def name_of(agent: StructuredAgent, entry: int) -> str:
     """A transition of 𝓑 as text."""
     return agent.game.space.format_delta(agent.memory.delta[entry])
 
@@ -218,7 +218,7 @@ def name_of(agent: Agent, entry: int) -> str:
 def examine_detector(run: str, tasks: int) -> dict[str, Any]:
     """The answers to all three questions for one agent."""
     agent = load(run)
-    if not isinstance(agent, Agent):
+    if not isinstance(agent, StructuredAgent):
         raise InputError(f"{run} is not a run of the structured method")
     progress(f"{run}: executing {tasks} tasks ...")
     result = evaluate(agent, tasks, SEED)

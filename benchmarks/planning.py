@@ -27,8 +27,8 @@ from scipy.sparse.csgraph import dijkstra
 
 from saplan.algebra import Natural, Product
 from saplan.experiments.result_file import write_result
-from saplan.methods.executor import PlannerSettings
-from saplan.methods.structured.agent import Agent
+from saplan.methods.agent import PlannerSettings
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.edge_detector import EdgeDetector
 from saplan.methods.structured.memory import Memory, condense, empty_memory
 from saplan.methods.structured.settings import StructuredSettings
@@ -75,7 +75,7 @@ class Measured:
     """One size of world and the seconds measured so far."""
 
     label: str
-    agent: Agent
+    agent: StructuredAgent
     nodes: int = 0
     edges: int = 0
     transitions: int = 0
@@ -93,13 +93,13 @@ class Measured:
         return float(statistics.median(getattr(self, what)))
 
 
-def make_agent(world: Cube, key: jax.Array) -> Agent:
+def make_agent(world: Cube, key: jax.Array) -> StructuredAgent:
     """An agent whose memory holds the eight transitions and all values of the cube."""
     detector = EdgeDetector.init(key, world.space, StructuredSettings().edge_hidden)
     detector = eqx.tree_at(lambda d: d.network.head.outputs.weight, detector, replace_fn=lambda w: SPREAD * w)
     settings = StructuredSettings(capacity=2 * DIMENSIONS)
     # Planning needs neither the policy nor the rules of the game.
-    return Agent(None, detector, *condense(full_memory(world)), world, settings)  # type: ignore[arg-type]
+    return StructuredAgent(None, detector, *condense(full_memory(world)), world, settings)  # type: ignore[arg-type]
 
 
 def full_memory(world: Cube) -> Memory:
@@ -156,8 +156,8 @@ def matrix_of(graph: Graph) -> scipy.sparse.csr_matrix:
 def measure(entry: Measured, repetitions: int) -> None:
     """Plans several times, each followed by SciPy's search on the same graph."""
     entry.first, _, route = plan_once(entry)
-    matrix = matrix_of(route.field.graph)
-    entry.nodes, entry.edges = len(route.field.graph), matrix.nnz
+    matrix = matrix_of(route.graph)
+    entry.nodes, entry.edges = len(route.graph), matrix.nnz
     for _ in range(repetitions):
         seconds, scoring, _ = plan_once(entry)
         entry.total.append(seconds)

@@ -18,7 +18,7 @@ import numpy as np
 
 import saplan
 from saplan import Categorical, Natural, Product
-from saplan.methods.structured.agent import edge_outlook
+from saplan.methods.structured.agent import StructuredAgent, edge_outlook
 
 PLACES = ("red", "green", "yellow", "blue", "taxi")
 SPACE = Product.of(row=Natural(bins=5), column=Natural(bins=5), passenger=Categorical(PLACES))
@@ -51,7 +51,7 @@ def exact_changes() -> set[tuple[float, ...]]:
     return found
 
 
-def edges(agent: saplan.Agent) -> tuple[float, float]:
+def edges(agent: StructuredAgent) -> tuple[float, float]:
     """Precision and recall of the learnt edges against the exact ones, over all ρ and all of 𝓑."""
     exact = exact_changes()
     rho = jnp.array(list(itertools.product(range(5), range(5), range(len(PLACES)))), jnp.float32)
@@ -81,7 +81,7 @@ def main() -> None:
     for seed in range(options.seeds):
         out = options.out / str(seed) if options.out else None
         agent = saplan.train(world, options.steps, seed, settings, out, eval_points=0, progress=saplan.ProgressBar())
-        assert isinstance(agent, saplan.Agent)
+        assert isinstance(agent, saplan.StructuredAgent)
         result = saplan.evaluate(agent, options.tasks)
         precision, recall = edges(agent)
         rows.append({"seed": seed, "steps": options.steps, "tasks": options.tasks,

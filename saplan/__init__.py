@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
     # from saplan.games.contract import check_game
     from saplan.goals import Goal, parse_goal
+    from saplan.methods.agent import Agent, PlannerSettings
     from saplan.methods.curriculum import CurriculumSettings
-    from saplan.methods.executor import EvalResult, PlannerSettings
+    from saplan.methods.executor import EvalResult
     from saplan.methods.registry import settings_for
-    from saplan.methods.structured.agent import Agent
+    from saplan.methods.structured.agent import StructuredAgent
     from saplan.methods.structured.settings import StructuredSettings
     from saplan.methods.unstructured.settings import UnstructuredSettings
     from saplan.planning.search import Plan
@@ -41,8 +42,9 @@ _HOMES = {
     "saplan.games": ("Exchange", "Game", "Mining", "Switches", "make_game", "task_set"),
     # "saplan.games.contract": ("check_game",),
     "saplan.goals": ("Goal", "parse_goal"),
-    "saplan.methods.executor": ("EvalResult", "PlannerSettings"),
-    "saplan.methods.structured.agent": ("Agent",),
+    "saplan.methods.executor": ("EvalResult",),
+    "saplan.methods.agent": ("Agent", "PlannerSettings"),
+    "saplan.methods.structured.agent": ("StructuredAgent",),
     "saplan.planning.search": ("Plan",),
     "saplan.render.progress_bar": ("ProgressBar",),
     "saplan.methods.registry": ("settings_for",),
@@ -87,6 +89,7 @@ __all__ = [
     "RunOptions",
     "Settings",
     "StoppedError",
+    "StructuredAgent",
     "StructuredSettings",
     "Switches",
     "UnstructuredSettings",

@@ -90,7 +90,7 @@ def plan_command(arguments: list[str]) -> None:
 
 
 def _planner(paper: bool) -> Any:
-    from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER
+    from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
 
     return PAPER_PLANNER if paper else DEFAULT_PLANNER
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from saplan.experiments.paper import paper_success
 from saplan.experiments.statistics import encode_successes, wilson
-from saplan.methods.executor import PlannerSettings
+from saplan.methods.agent import PlannerSettings
 from saplan.training.evaluate import causes_of_failure, evaluate, success_by_group
 from saplan.training.provenance import code, versions
 from saplan.training.store import ORACLE, open_agent

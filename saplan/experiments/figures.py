@@ -15,8 +15,8 @@ from saplan.experiments.statistics import steps_to
 from saplan.experiments.tables import Result, by_group, mean_curve
 from saplan.games import GAMES, Game, Mining, make_game, task_set
 from saplan.games.scene import Scene
-from saplan.methods.executor import DEFAULT_PLANNER
-from saplan.methods.structured.agent import Agent, edge_outlook
+from saplan.methods.agent import DEFAULT_PLANNER
+from saplan.methods.structured.agent import StructuredAgent, edge_outlook
 from saplan.storage.files import make_directory, replace_file
 from saplan.training.store import ORACLE
 
@@ -122,7 +122,7 @@ PLANS = 6
 """Number of executed plans to draw."""
 
 
-def mining_support(agent: Agent, folder: Path) -> list[Path]:
+def mining_support(agent: StructuredAgent, folder: Path) -> list[Path]:
     """The set S of mining, the learnt probability of every transition over it, and executed plans."""
     game = agent.game
     assert isinstance(game, Mining)
@@ -153,7 +153,7 @@ def mining_support(agent: Agent, folder: Path) -> list[Path]:
     return save_figure(figure, folder, "support")
 
 
-def _draw_plans(agent: Agent, axis: Any) -> None:
+def _draw_plans(agent: StructuredAgent, axis: Any) -> None:
     """Draws the paths of tasks in the plane, from a dot to the box of the goal."""
     states, goals = task_set(agent.game, PLANS, 3)
     executor = agent.executor(states, goals, DEFAULT_PLANNER)
@@ -208,7 +208,7 @@ def _draw_schema(axis: Any, game: Game[Any]) -> None:
     axis.set_xlabel(text, fontsize=7.5, loc="left", labelpad=8)
 
 
-def draw_all(results: list[Result], folder: Path, mining_agent: Agent | None) -> list[Path]:
+def draw_all(results: list[Result], folder: Path, mining_agent: StructuredAgent | None) -> list[Path]:
     """Every figure that the results allow."""
     paths = schemas(folder)
     if any(row.get("curve") for row in results):

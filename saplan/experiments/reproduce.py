@@ -13,7 +13,7 @@ from saplan.experiments.sweep import ABLATIONS, CLAIMS, RUNS, VARIANTS, EvalBudg
 from saplan.experiments.tables import ablation_table, detail_table, read_results, success_table
 from saplan.games import GAMES
 from saplan.methods.registry import METHODS
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.rl.settings import Settings
 from saplan.storage.files import replace_file
 from saplan.storage.links import refuse_links
@@ -129,11 +129,11 @@ def write_report(out: Path) -> list[Path]:
     return [out / "report.md", *pictures]
 
 
-def _mining_agent(out: Path) -> Agent | None:
+def _mining_agent(out: Path) -> StructuredAgent | None:
     """A structured agent of mining: from these results if its run is there, else the shipped one."""
     runs = sorted((out / RUNS).glob(f"mining-structured-default-*/{MANIFEST}"))
     agent = load_agent(runs[-1].parent)[0] if runs else open_agent("mining")[0]
-    return agent if isinstance(agent, Agent) else None
+    return agent if isinstance(agent, StructuredAgent) else None
 
 
 def parse_settings(words: Sequence[str]) -> tuple[tuple[str, int | float], ...]:

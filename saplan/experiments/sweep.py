@@ -11,7 +11,7 @@ from saplan.errors import InputError, say, unknown_name
 from saplan.experiments.evaluation_report import evaluation_data
 from saplan.games import make_game
 from saplan.methods.ablations import FULL, ablated
-from saplan.methods.executor import PlannerSettings, planner_settings_for
+from saplan.methods.agent import PlannerSettings, planner_settings_for
 from saplan.methods.oracle import Oracle
 from saplan.methods.registry import find_method
 from saplan.render.progress_bar import ProgressBar

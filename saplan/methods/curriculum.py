@@ -18,11 +18,14 @@ from saplan.algebra import Product, Rho
 from saplan.errors import InputError
 from saplan.games import Exchange, Game, Mining, Switches
 from saplan.goals import HAIR, Goal
+from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action
 from saplan.methods.base import KnowledgeUpdate, Learner, Method
+from saplan.methods.decision import Decision
 from saplan.methods.encoders import GoalEncoder
-from saplan.methods.executor import DEFAULT_PLANNER, PlannerSettings, PolicyExecutor
+from saplan.methods.executor import PolicyExecutor
 from saplan.methods.policy import Policy
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step
+from saplan.planning import Outcome, Plan
 from saplan.rl.rollout import Change, Judge, Proposal, Propose, RolloutState, StepOutcome, Trajectory
 from saplan.rl.settings import Settings
 
@@ -266,39 +269,48 @@ DRAW: dict[type, Any] = {Switches: switches_goal, Exchange: exchange_goal, Minin
 
 
 class CurriculumAgent(eqx.Module):
-    """A policy that is told the goal."""
+    """A policy that is conditioned on the goal."""
 
     policy: Policy
     stage: Int32[Array, ""]
-    """How far training got."""
+    """The distance that training reached."""
     game: Game[Any] = eqx.field(static=True)
     settings: CurriculumSettings = eqx.field(static=True)
     transition_model: ClassVar[str | None] = None
 
     @property
-    def seen(self) -> Game[Any]:
+    def perceived(self) -> Game[Any]:
         """The game as this agent perceives it: as it is."""
         return self.game
 
-    def executor(self, state: Any, goals: Goal, planning: PlannerSettings = DEFAULT_PLANNER) -> "GoalExecutor":
-        """Several tasks, ready to be carried out side by side."""
+    def plan(self, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> Plan:
+        """No path: this method makes no plan, and the outcome says so."""
+        return Plan(Outcome.NONE)
+
+    def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
+        """Next action from a state towards a goal."""
+        return first_action(self, key, state, goal, planner)
+
+    def executor(self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER) -> "GoalExecutor":
+        """Executor of several tasks side by side, one state and one goal each."""
         return GoalExecutor(self, state, goals)
 
 
-class GoalExecutor(PolicyExecutor):
-    """Walks straight for the goal."""
+class GoalExecutor(PolicyExecutor[Any]):
+    """Heads straight for the goal."""
 
     def __init__(self, agent: CurriculumAgent, state: Any, goals: Goal) -> None:
-        """Everybody is told the goal, once."""
-        super().__init__(agent.policy, agent.settings, agent.game, agent.seen, state, goals)
+        """Give every task its goal as its only subgoal."""
+        super().__init__(agent.policy, agent.settings, agent.game, agent.perceived, state, goals)
         asked = np.isfinite(self.low) | np.isfinite(self.high)
         self.subgoal = np.concatenate([np.where(asked, goals.centre, 0.0), asked], axis=1).astype(np.float32)
 
-    def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
-        """There is nothing to decide."""
+    def decide(self, tasks: Int[np.ndarray, "m"]) -> list[Decision]:
+        """Decisions without alternatives: the goal stays the subgoal."""
+        return [Decision(Outcome.NONE)] * len(tasks)
 
     def late(self) -> Bool[np.ndarray, "tasks"]:
         return np.zeros(len(self.rho), bool)
 
     def ended(self, task: int, success: bool) -> None:
-        """A change of ρ ends nothing: there is one attempt, at the goal itself."""
+        """Record nothing: a change of ρ does not end the one attempt, at the goal itself."""

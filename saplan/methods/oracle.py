@@ -1,9 +1,9 @@
-"""The oracle: a reference that knows the rules and sees everything, also what is hidden from agents.
+"""The oracle: a reference that knows the rules and sees the whole state, hidden parts included.
 
-Its attribute graph is exact and priced in steps, its navigation is breadth-first search. On mining it sees the yield of
-the hammer in hand and minimises the expected number of steps over the hammers still to be bought: value iteration over
-amounts of minerals, hammer and place. It is not an upper bound: fewest steps in expectation is not the highest chance
-of arriving in time, and it prices walks, or rounds amounts, before it has looked at every order of changes.
+Its attribute graph is exact and priced in steps; its navigation is breadth-first search. On mining it sees the yield of
+the hammer in hand and minimises the expected number of steps over the hammers still to be bought, by value iteration
+over amounts of minerals, hammer and place. It is not an upper bound: the fewest expected steps are not the highest
+probability of arriving in time, and it guesses the length of walks, or rounds amounts, before it compares orders.
 """
 
 from dataclasses import dataclass
@@ -18,16 +18,19 @@ from jaxtyping import Array, Bool, Float, Float16, Int, Int32, PRNGKeyArray
 from saplan.errors import InputError
 from saplan.games import Exchange, Game, Mining, Switches
 from saplan.games.grid import CELLS, INTERACT, NOWHERE, PITCH, SIDE, Map, to_place
-from saplan.goals import Goal, parse_goal
-from saplan.methods.executor import DEFAULT_PLANNER, GROUP, Executor, PlannerSettings
-from saplan.planning import Plan, Route, search
+from saplan.goals import Goal
+from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
+from saplan.methods.decision import Alternatives, Decision
+from saplan.methods.executor import Executor
+from saplan.methods.plan_executor import GROUP
+from saplan.planning import Edges, Outcome, Plan, Route, search
 
 FAR = 10_000
 """More steps than any walk takes."""
 WALK = 4.0
-"""What a change that needs a walk is thought to cost in steps, before the map is looked at."""
+"""Assumed steps of a change that needs a walk, before the map is looked at."""
 SLACK = 6.0
-"""First edges whose paths cost at most this much more than the best are compared by the real length of their walk."""
+"""First edges whose paths cost at most this much more than the best are compared by the true length of their walk."""
 
 
 @dataclass(frozen=True)
@@ -145,28 +148,34 @@ class Oracle:
 
     def __init__(self, game: Game[Any]) -> None:
         """`InputError` if it does not."""
-        self.game, self.seen, self.knowledge = game, game, knowledge(game)
+        self.game, self.perceived, self.knowledge = game, game, knowledge(game)
         self.delta = np.array([delta for _, delta in game.admissible()], np.float32)
 
-    def executor(self, state: Any, goals: Goal, planning: PlannerSettings = DEFAULT_PLANNER) -> "OracleExecutor":
-        """Several tasks, ready to be carried out side by side."""
+    def executor(self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER) -> "OracleExecutor":
+        """Executor of several tasks side by side, one state and one goal each."""
         return MiningOracle(self, state, goals) if isinstance(self.game, Mining) else GraphOracle(self, state, goals)
 
-    def plan(self, state: Any, goal: Goal | str, planning: PlannerSettings = DEFAULT_PLANNER) -> Plan:
-        """The path that is thought to take the fewest steps."""
-        goal = parse_goal(self.game.space, goal) if isinstance(goal, str) else goal
-        rho = np.asarray(self.game.attributes(state))[None]
-        one = Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None])
-        return self.routes(rho, one)[0].plan(rho[0])
+    def plan(self, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> Plan:
+        """Path with the fewest steps, as assumed before the map is looked at."""
+        rho = np.asarray(self.game.attributes(state))
+        return self.routes(rho[None], one_goal(self.game.space, goal))[0].plan(rho)
+
+    def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
+        """Next action from a state towards a goal. An executor is faster over several steps: it keeps its search."""
+        return first_action(self, key, state, goal, planner)
+
+    def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+        """The change of a transition, the same at every ρ."""
+        return self.delta[transition]
 
     def routes(self, rho: Float[np.ndarray, "n K"], goals: Goal) -> list[Route]:
-        """Exact searches from several ρ to a goal each."""
+        """Exact routes from several ρ to a goal each."""
         grain = np.asarray(self.game.space.grain, np.float32)
         low, high = np.asarray(goals.low), np.asarray(goals.high)
         return search(rho.astype(np.float32), low, high, grain, self.edges)
 
-    def edges(self, rho: Float[np.ndarray, "n K"]) -> tuple[np.ndarray, np.ndarray]:
-        """Ends and costs of all admissible changes of a batch of nodes."""
+    def edges(self, rho: Float[np.ndarray, "n K"]) -> Edges:
+        """All admissible changes of a batch of nodes."""
         size = 2 ** int(np.ceil(np.log2(max(64, len(rho)))))
         padded = np.concatenate([rho, np.repeat(rho[:1], size - len(rho), axis=0)])
         ends, chance = (
@@ -174,24 +183,24 @@ class Oracle:
         )
         cost = np.where(self.knowledge.served.any(axis=1), WALK, 1.0)
         with np.errstate(divide="ignore"):
-            return ends, np.where(chance > 0, cost / chance, np.inf).astype(np.float32)
+            return Edges(ends, np.where(chance > 0, cost / chance, np.inf).astype(np.float32), chance)
 
 
 @eqx.filter_jit
 def exact_edges(
     game: Game[Any], rho: Float[Array, "n K"], delta: Float[Array, "T K"]
 ) -> tuple[Float[Array, "n T K"], Float[Array, "n T"]]:
-    """The ends of all changes, and by the rules how likely they are possible."""
+    """Ends of all changes, and the probability by the rules that each is possible."""
     ends = game.space.compose(rho[:, None], delta[None])
     chance = jax.vmap(jax.vmap(game.feasible, (None, 0)), (0, None))(rho, delta)
     return ends, jnp.where(game.space.contains(ends), chance, 0.0)
 
 
-class OracleExecutor(Executor):
-    """Walks to the item that serves the change it has decided on."""
+class OracleExecutor(Executor[Any]):
+    """Walks to the item that serves the chosen change."""
 
     def __init__(self, oracle: Oracle, state: Any, goals: Goal) -> None:
-        """Looks at the maps."""
+        """Measure all walks on the maps."""
         super().__init__(oracle.game, state, goals)
         self.oracle, self.walk_lengths = oracle, all_walks(state)
         self.change = np.zeros(len(self.rho), np.int32)
@@ -205,12 +214,12 @@ class OracleExecutor(Executor):
         return walk_on(self.state, self.walk_lengths, jnp.asarray(self.item), action)
 
     def set_out(self, task: int, change: int, item: int) -> None:
-        """Decides on a change, and on the item that serves it (-1: none has to)."""
+        """Set out for a change, and for the item that serves it (-1 if the change needs none)."""
         self.change[task], self.item[task] = change, item
         self.delta[task] = self.oracle.delta[change]
 
     def nearest(self) -> tuple[Float[np.ndarray, "tasks T"], Int[np.ndarray, "tasks T"]]:
-        """Steps until every change is made by its nearest item, and which item that is."""
+        """Steps of every change by its nearest item, and that item."""
         served = self.oracle.knowledge.served
         length = np.asarray(lengths(self.state, self.walk_lengths))[:, None, :]
         length = np.where(served, length, FAR)
@@ -222,33 +231,38 @@ class OracleExecutor(Executor):
 
 
 class GraphOracle(OracleExecutor):
-    """Follows shortest paths in the exact attribute graph, of several good ones the one whose first walk is shorter."""
+    """Follows shortest paths in the exact attribute graph; the true length of the first walk decides between them."""
 
     def __init__(self, oracle: Oracle, state: Any, goals: Goal) -> None:
-        """Nothing planned yet."""
+        """Start without plans."""
         super().__init__(oracle, state, goals)
         self.routes: list[Route | None] = [None] * len(self.rho)
 
-    def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
-        """Chooses the next change of these tasks."""
-        lost = [k for k in tasks if (route := self.routes[k]) is None or not route.knows(self.rho[k])]
-        for start in range(0, len(lost), GROUP):
-            group = np.array(lost[start : start + GROUP])
+    def decide(self, tasks: Int[np.ndarray, "m"]) -> list[Decision]:
+        """Choose the next change of these tasks."""
+        unrouted = [k for k in tasks if (route := self.routes[k]) is None or not route.knows(self.rho[k])]
+        for start in range(0, len(unrouted), GROUP):
+            group = np.array(unrouted[start : start + GROUP])
             goals = Goal(self.low[group], self.high[group])
             for k, route in zip(group, self.oracle.routes(self.rho[group], goals), strict=True):
                 self.routes[k] = route
         steps, item = self.nearest()
-        for k in tasks:
-            route = self.routes[k]
-            assert route is not None
-            ways = route.ways(self.rho[k])
-            if ways is None:
-                continue
-            close = ways.nearer & np.isfinite(ways.total) & (ways.total <= ways.total.min() + SLACK)
-            if close.any():
-                cost = np.where(close, ways.cost, 0.0)
-                real = np.where(close, ways.total - cost + steps[k], np.inf)
-                self.set_out(int(k), int(np.argmin(real)), int(item[k, np.argmin(real)]))
+        return [self._decide(int(k), steps[k], item[k]) for k in tasks]
+
+    def _decide(self, task: int, steps: Float[np.ndarray, "T"], item: Int[np.ndarray, "T"]) -> Decision:
+        route, rho = self.routes[task], self.rho[task]
+        assert route is not None
+        successors = route.successors(rho)
+        if successors is None:
+            return Decision(route.failure)
+        cost = successors.with_first(steps)
+        alternatives = Alternatives(rho, successors.probability, steps.copy(), cost, self.oracle.change, "steps")
+        close = successors.nearer & np.isfinite(cost) & (successors.total <= successors.total.min() + SLACK)
+        if not close.any():
+            return Decision(route.failure, None, alternatives, route)
+        chosen = int(np.argmin(np.where(close, cost, np.inf)))
+        self.set_out(task, chosen, int(item[chosen]))
+        return Decision(Outcome.FOUND, chosen, alternatives, route)
 
 
 FINE = 8
@@ -265,26 +279,32 @@ class MiningOracle(OracleExecutor):
     """Takes the fewest steps in expectation, by value iteration over amounts, hammer and place."""
 
     def __init__(self, oracle: Oracle, state: Any, goals: Goal) -> None:
-        """Solves every task beforehand."""
+        """Solve every task beforehand."""
         super().__init__(oracle, state, goals)
         assert isinstance(oracle.game, Mining)
         low, high = jnp.asarray(self.low), jnp.asarray(self.high)
         self.values = np.asarray(solve_mining(oracle.game, state, self.walk_lengths, low, high))
 
-    def decide(self, tasks: Int[np.ndarray, "m"]) -> None:
-        """Chooses the item that leads to the goal soonest."""
+    def decide(self, tasks: Int[np.ndarray, "m"]) -> list[Decision]:
+        """Choose the item that leads to the goal soonest."""
         length = np.asarray(lengths(self.state, self.walk_lengths))
-        for k in tasks:
-            best = int(np.argmin(self.remaining(int(k), length[k])))
-            self.set_out(int(k), int(self.change_of[best]), best)
+        return [self._decide(int(k), length[k]) for k in tasks]
 
-    @property
-    def change_of(self) -> Int[np.ndarray, "items"]:
-        """The change that every item serves."""
-        return self.oracle.knowledge.served.argmax(axis=0)
+    def _decide(self, task: int, length: Int[np.ndarray, "items"]) -> Decision:
+        """Choose an item by the steps that are left by way of each. There is no path: every value stands for many."""
+        remaining, served = self.remaining(task, length), self.oracle.knowledge.served
+        item = int(np.argmin(remaining))
+        chosen = int(np.argmax(served[:, item]))
+        self.set_out(task, chosen, item)
+        by_change = np.where(served, remaining, FAR)
+        nearest, cost = by_change.argmin(axis=1), by_change.min(axis=1)
+        leads, unknown = cost < FAR, np.full(len(cost), np.nan)
+        steps, cost = np.where(leads, length[nearest] + 1, np.nan), np.where(leads, cost, np.inf)
+        alternatives = Alternatives(self.rho[task], unknown, steps, cost, self.oracle.change, "steps")
+        return Decision(Outcome.FOUND if leads.any() else Outcome.UNREACHABLE, chosen, alternatives)
 
     def remaining(self, task: int, length: Int[np.ndarray, "items"]) -> Float[np.ndarray, "items"]:
-        """The steps to the goal that are expected by way of every item, `FAR` where there is no way."""
+        """Expected steps to the goal by way of every item; `FAR` without a path."""
         game = self.oracle.game
         assert isinstance(game, Mining)
         q, amounts = game.minerals, self.rho[task, : game.minerals]

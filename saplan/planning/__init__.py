@@ -1,18 +1,24 @@
-"""The implicit attribute graph and the shortest path in it."""
+"""The implicit attribute graph, shortest paths in it, and plans in expectation."""
 
-from saplan.planning.expectation import ExpectedRoute, Landscape
-from saplan.planning.graph import EdgeFunction, Graph, Raised
-from saplan.planning.search import Outcome, Plan, Route, Ways, search
+from saplan.planning.expectation import ExpectedRoute, Landscape, SpreadEdges
+from saplan.planning.graph import EdgeFunction, Edges, Graph, Raised
+from saplan.planning.search import Outcome, Plan, PlannedTransition, Route, Successors, search
+
+AnyRoute = Route | ExpectedRoute
 
 __all__ = [
+    "AnyRoute",
     "EdgeFunction",
+    "Edges",
     "ExpectedRoute",
     "Graph",
     "Landscape",
     "Outcome",
     "Plan",
+    "PlannedTransition",
     "Raised",
     "Route",
-    "Ways",
+    "SpreadEdges",
+    "Successors",
     "search",
 ]

@@ -1,12 +1,14 @@
-"""Plans where changes are uncertain: the least cost in expectation, by value iteration over all ρ that can be come to.
+"""Plans where changes are uncertain: the least expected cost, by value iteration over all reachable ρ.
 
-On ℝ an entry of 𝓑 is a mean with a spread. A path of means takes every change for certain, and does not see that near
-a goal one change may well miss where another would not. Here a transition has several ends, all equally likely.
+On ℝ an entry of 𝓑 is a mean with a spread. A path of means treats every change as certain, and misses that near a goal
+one change may overshoot where another would not. Here a transition has several ends, all equally likely.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -15,32 +17,43 @@ from jaxtyping import Bool, Float, Float32, Int64
 from saplan.algebra.hashing import hashed, mixers
 from saplan.planning.graph import NO_NODE, Nodes, Raised, raised_at
 from saplan.planning.node_index import Index
-from saplan.planning.search import Outcome, Plan, Ways
+from saplan.planning.search import Outcome, Plan, PlannedTransition, Successors, known, to_tuple
 
 FAR = 60.0
-"""The cost of what leads nowhere, in nats: far above that of any sensible plan."""
+"""Cost of a ρ without a path, in nats: far above that of any sensible plan."""
 SWEEPS = 200
 LONGEST = 100
-"""Transitions of a path that is shown."""
+"""Transitions of a plan, at most."""
 ENOUGH = 1e-3
 """Nats that values may still change by when iteration ends."""
 
 SAME = np.float32(1e-3)
-"""Share of a cell within which two ρ are the very same."""
+"""Share of a cell within which two ρ count as equal."""
 
-SpreadEdges = Callable[
-    [Nodes], tuple[Float32[np.ndarray, "n C Q K"], Bool[np.ndarray, "n C Q"], Float32[np.ndarray, "n C"]]
-]
-"""ρ of a batch of nodes → the ends of all transitions from them, which of these can be, and costs (infinite: none)."""
+
+class SpreadEdges(NamedTuple):
+    """All transitions from a batch of nodes, each with several equally likely ends."""
+
+    ends: Float32[np.ndarray, "... C Q K"]
+    real: Bool[np.ndarray, "... C Q"]
+    """Whether each end is possible."""
+    cost: Float32[np.ndarray, "... C"]
+    """Infinite where there is no edge."""
+    probability: Float32[np.ndarray, "... C"]
+    steps: Float32[np.ndarray, "... C"]
+    """Probability of success and expected environment steps; NaN where the method has no estimate."""
+
+
+SpreadEdgeFunction = Callable[[Nodes], SpreadEdges]
 
 
 class Landscape:
-    """All ρ that can be come to, on a grid, with what every transition costs and where it may lead. It has no goal."""
+    """All reachable ρ on a grid, with the cost and the ends of every transition. It has no goal."""
 
     def __init__(
-        self, cells: Float32[np.ndarray, "K"], edges: SpreadEdges, max_nodes: int, max_seconds: float = np.inf
+        self, cells: Float32[np.ndarray, "K"], edges: SpreadEdgeFunction, max_nodes: int, max_seconds: float = np.inf
     ) -> None:
-        """`cells` is the spacing of the grid; `max_nodes` bounds it, `max_seconds` every call where a person waits."""
+        """`cells` is the spacing of the grid, `max_nodes` bounds its size, `max_seconds` every call of `routes`."""
         self.cells, self.edges, self.max_nodes, self.max_seconds = cells, edges, max_nodes, max_seconds
         self._index, self._mixers = Index(), mixers(len(cells))
         self._rho: list[np.ndarray] = []
@@ -50,7 +63,7 @@ class Landscape:
         self.complete = True
         """Whether every reachable ρ has been expanded."""
         self.late = False
-        """Whether time, not the number of nodes, has cut it short."""
+        """Whether the bound on time, not on nodes, cut the expansion short."""
 
     @property
     def full(self) -> bool:
@@ -58,17 +71,18 @@ class Landscape:
         return self._index.size >= self.max_nodes
 
     def find(self, rho: Nodes) -> Int64[np.ndarray, "m"]:
-        """The nodes of given ρ, NO_NODE where there is none."""
+        """Nodes of the given ρ; NO_NODE where there is none."""
         return self._index.find(self._keys(rho))
 
     def cover(self, starts: Nodes, deadline: float) -> None:
-        """Expands every ρ reachable from these, until a bound is reached; the next call continues from there."""
+        """Expand every ρ reachable from `starts`, up to the bounds; the next call continues from there."""
         met, looked = self._index.size, sum(map(len, self._cost))
         self._meet(starts)
         waiting = np.concatenate(self._rho)[looked:]
         while len(waiting) and (not self._ends or (not self.full and time.monotonic() < deadline)):
-            ends, real, cost = self.edges(waiting)
-            real &= np.isfinite(cost)[:, :, None]
+            edges = self.edges(waiting)
+            ends, cost = edges.ends, edges.cost
+            real = edges.real & np.isfinite(cost)[:, :, None]
             target = np.full(real.shape, NO_NODE, np.int64)
             following = self._meet(ends[real])
             target[real] = self.find(ends[real])
@@ -82,7 +96,7 @@ class Landscape:
             self._lay_out(len(waiting))
 
     def _lay_out(self, waiting: int) -> None:
-        """Arrays of all nodes; those not looked beyond yet, the last ones, lead nowhere."""
+        """Join the arrays of all nodes; the last ones, `waiting` to be expanded, have no edges."""
         self._rho, self._ends, self._cost = ([np.concatenate(x)] for x in (self._rho, self._ends, self._cost))
         blank = (waiting, *self._ends[0].shape[1:])
         self.rho = self._rho[0]
@@ -91,7 +105,7 @@ class Landscape:
         self._transitions = self._matrices()
 
     def _meet(self, rho: Nodes) -> Float32[np.ndarray, "new K"]:
-        """Enters those that are new, on the grid, and returns them."""
+        """Enter the ρ that are new, rounded to the grid, and return them."""
         _, new = self._index.intern(self._keys(rho))
         fresh = (np.rint(rho[new] / self.cells) * self.cells).astype(np.float32)
         self._rho.append(fresh)
@@ -101,7 +115,7 @@ class Landscape:
         return hashed(np.rint(rho / self.cells).astype(np.int64), self._mixers)
 
     def _matrices(self) -> list[tuple[scipy.sparse.csr_array, Float32[np.ndarray, "nodes 1"]]]:
-        """For every transition that is one somewhere: the chances of its ends from every node, and its cost."""
+        """Per transition with any edge: the probabilities of its ends from every node, and its cost."""
         nodes, transitions, _ = self.ends.shape
         found = []
         for one in range(transitions):
@@ -114,7 +128,7 @@ class Landscape:
         return found
 
     def values(self, low: Nodes, high: Nodes, deadline: float) -> Float[np.ndarray, "nodes goals"]:
-        """The expected cost from every node to each goal, `FAR` where there is no way."""
+        """Expected cost from every node to each goal; `FAR` without a path."""
         names = [one.tobytes() + other.tobytes() for one, other in zip(low, high, strict=True)]
         todo = [k for k, name in enumerate(names) if name not in self._solved]
         solved = dict(self._solved)
@@ -126,7 +140,7 @@ class Landscape:
         return np.stack([solved[name] for name in names], axis=1)
 
     def _iterate(self, low: Nodes, high: Nodes, deadline: float) -> tuple[Float32[np.ndarray, "nodes goals"], bool]:
-        """The values, and whether they have settled."""
+        """The values, and whether they have converged."""
         at_goal = np.all((self.rho[:, None] >= low) & (self.rho[:, None] <= high), axis=2)
         value = np.where(at_goal, 0, FAR).astype(np.float32)
         for _ in range(SWEEPS):
@@ -144,7 +158,7 @@ class Landscape:
         return value, True
 
     def routes(self, rho: Nodes, low: Nodes, high: Nodes, raised: Raised = ()) -> list["ExpectedRoute"]:
-        """The ways from several ρ, each to a goal of its own."""
+        """Routes from several ρ, each to its own goal."""
         deadline = time.monotonic() + self.max_seconds
         if not self.complete or np.any(self.find(rho) == NO_NODE):
             self.cover(rho, deadline)
@@ -154,7 +168,7 @@ class Landscape:
 
 @dataclass(frozen=True)
 class ExpectedRoute:
-    """What is known about one goal from anywhere in a landscape."""
+    """Everything known about one goal, from any ρ of a landscape."""
 
     landscape: Landscape
     start: Float[np.ndarray, "K"]
@@ -162,78 +176,87 @@ class ExpectedRoute:
     low: Float32[np.ndarray, "K"]
     high: Float32[np.ndarray, "K"]
     raised: Raised
+    _priced: dict[bytes, SpreadEdges] = field(default_factory=dict, repr=False, compare=False)
+    """Edges of every ρ that was asked about: the detector is asked about each once."""
 
-    @property
+    @cached_property
     def outcome(self) -> Outcome:
         """How the search from the start ended."""
-        ways = self.ways(self.start)
-        at_goal = np.all((self.start >= self.low) & (self.start <= self.high))
-        if at_goal or (ways is not None and np.isfinite(ways.total).any()):
-            return Outcome.FOUND
-        return self._nowhere
+        return Outcome.FOUND if self._at_goal(self.start) or self._leads(self.start) else self.failure
 
     @property
-    def _nowhere(self) -> Outcome:
+    def failure(self) -> Outcome:
+        """Why there is no path from a ρ that has none."""
         if self.landscape.complete:
             return Outcome.UNREACHABLE
         return Outcome.LATE if self.landscape.late else Outcome.SPENT
 
     def stale(self, rho: Float[np.ndarray, "K"]) -> bool:
-        """Whether a new search from ρ may find a path although this one found none: it was cut short elsewhere."""
-        if self.landscape.complete or np.array_equal(rho, self.start):
-            return False
-        ways = self.ways(rho)
-        return ways is None or not np.isfinite(ways.total).any()
+        """Whether a new search from ρ may find a path that this one, cut short elsewhere, did not."""
+        return not self.landscape.complete and not np.array_equal(rho, self.start) and not self._leads(rho)
 
     def knows(self, rho: Float[np.ndarray, "K"]) -> bool:
-        """Whether ρ had been met when this was found out."""
+        """Whether the landscape included ρ when this route was made."""
         return bool(self._find(rho[None])[0] != NO_NODE)
 
-    def _find(self, rho: Float[np.ndarray, "m K"]) -> Int64[np.ndarray, "m"]:
-        found = self.landscape.find(rho.astype(np.float32))
-        return np.where(found < len(self.values), found, NO_NODE)
-
-    def ways(self, rho: Float[np.ndarray, "K"]) -> Ways | None:
-        """Every transition from this very ρ, not from the middle of its cell; None if ρ was not met."""
-        node = self._find(rho[None])[0]
-        if node == NO_NODE:
+    def successors(self, rho: Float[np.ndarray, "K"]) -> Successors | None:
+        """Every transition from this very ρ, not from the middle of its cell; None if ρ is outside the landscape."""
+        if not self.knows(rho):
             return None
-        ends, real, cost = (np.array(x[0]) for x in self.landscape.edges(np.asarray(rho, np.float32)[None]))
+        ends, real, cost, *estimates = self._edges(rho)
         places = self._find(ends.reshape(-1, len(rho))).reshape(real.shape)
-        real &= places != NO_NODE
+        real = real & (places != NO_NODE)
         there = np.all((ends >= self.low) & (ends <= self.high), axis=-1)
         value = np.where(there, 0.0, np.where(real, self.values[np.maximum(places, 0)], FAR))
         then = np.sum(value * real, axis=1) / np.maximum(real.sum(axis=1), 1)
         raised = raised_at(np.asarray(rho, np.float32), self.raised, self.landscape.cells * SAME, len(cost))
         cost = np.where(real.any(axis=1), cost, np.inf) + raised
         total = np.where(then < FAR, cost + then, np.inf)
-        return Ways(cost, raised, total, np.isfinite(total))
+        return Successors(cost, raised, total, np.isfinite(total), *estimates)
 
-    def plan(self, rho: Float[np.ndarray, "K"]) -> Plan:
-        """The path that is taken if every change turns out as its mean. It may end before the goal: where means would
-        lead round in a circle, only chance leads on.
+    def plan(self, rho: Float[np.ndarray, "K"], first: int | None = None) -> Plan:
+        """Path along which every change turns out as its mean, cheapest first or beginning with `first`.
+
+        It may end before the goal: where means lead in a circle, only chance leads out of it.
         """
-        path, transitions = [np.asarray(rho, np.float32)], list[int]()
-        cost, met = 0.0, set[int]()
-        while not np.all((path[-1] >= self.low) & (path[-1] <= self.high)) and len(transitions) < LONGEST:
-            ways, node = self.ways(path[-1]), int(self._find(path[-1][None])[0])
-            if ways is None or not np.isfinite(ways.total.min()) or node in met:
+        place, cost = np.asarray(rho, np.float32), 0.0
+        path, passed = list[PlannedTransition](), set[int]()
+        while not self._at_goal(place) and len(path) < LONGEST:
+            node, successors = int(self._find(place[None])[0]), self.successors(place)
+            if successors is None or node in passed or not np.isfinite(successors.total.min()):
                 break
-            met.add(node)
-            best = int(np.argmin(ways.total))
-            cost = cost or float(ways.total[best])
-            transitions.append(best)
-            path.append(self.end(path[-1], best))
-        if len(path) == 1 and np.any((path[0] < self.low) | (path[0] > self.high)):
-            return Plan(self._nowhere)
-        return Plan(Outcome.FOUND, cost, tuple(tuple(map(float, place)) for place in path), tuple(transitions))
-
-    def end(self, rho: Float[np.ndarray, "K"], transition: int) -> Float32[np.ndarray, "K"]:
-        """Where a transition leads in the mean."""
-        ends, real, _ = self.landscape.edges(np.asarray(rho, np.float32)[None])
-        return ends[0, transition][real[0, transition]].mean(axis=0).astype(np.float32)
+            passed.add(node)
+            chosen = int(np.argmin(successors.total)) if path or first is None else first
+            cost = cost or float(successors.total[chosen])
+            edges = self._edges(place)
+            place = edges.ends[chosen][edges.real[chosen]].mean(axis=0).astype(np.float32)
+            estimates = known(successors.probability[chosen]), known(successors.steps[chosen])
+            path.append(PlannedTransition(chosen, to_tuple(place), *estimates))
+        if not path and not self._at_goal(place):
+            return Plan(self.failure)
+        return Plan(Outcome.FOUND, cost, to_tuple(np.asarray(rho, np.float32)), tuple(path))
 
     @property
     def met(self) -> Nodes:
-        """Every ρ that can be come to, in the middle of its cell."""
+        """Every reachable ρ, in the middle of its cell."""
         return self.landscape.rho
+
+    def _at_goal(self, rho: Float[np.ndarray, "K"]) -> bool:
+        return bool(np.all((rho >= self.low) & (rho <= self.high)))
+
+    def _leads(self, rho: Float[np.ndarray, "K"]) -> bool:
+        """Whether some transition from ρ can lead to the goal."""
+        successors = self.successors(rho)
+        return successors is not None and bool(np.isfinite(successors.total).any())
+
+    def _edges(self, rho: Float[np.ndarray, "K"]) -> SpreadEdges:
+        """Edges of one ρ, without the axis of nodes."""
+        place = np.asarray(rho, np.float32)
+        if place.tobytes() not in self._priced:
+            priced = (np.array(part[0]) for part in self.landscape.edges(place[None]))
+            self._priced[place.tobytes()] = SpreadEdges(*priced)
+        return self._priced[place.tobytes()]
+
+    def _find(self, rho: Float[np.ndarray, "m K"]) -> Int64[np.ndarray, "m"]:
+        found = self.landscape.find(rho.astype(np.float32))
+        return np.where(found < len(self.values), found, NO_NODE)

@@ -1,23 +1,23 @@
-"""Which node has a given key: an open-addressing table in arrays, asked and filled by whole batches."""
+"""Nodes by key: an open-addressing hash table in arrays that looks up and inserts whole batches."""
 
 import numpy as np
 from jaxtyping import Int64
 
 NO_NODE = -1
 SPARSE = 4
-"""Slots per key, at least: few keys then meet on the way to their slot."""
+"""Least number of slots per key, so that few keys collide."""
 
 
 class Index:
-    """Nodes by their 64-bit keys; the keys are taken as well mixed. Nodes are numbered in the order they come."""
+    """Nodes by their 64-bit keys, numbered in order of insertion. Keys must be well mixed."""
 
     def __init__(self) -> None:
-        """Nothing known."""
+        """Start empty."""
         self.size = 0
         self._reserve(1024)
 
     def find(self, keys: Int64[np.ndarray, "m"]) -> Int64[np.ndarray, "m"]:
-        """The nodes of keys, NO_NODE where there is none."""
+        """Nodes of keys; NO_NODE where there is none."""
         slot, nodes, asking = keys & self._mask, np.empty(len(keys), np.int64), np.arange(len(keys))
         while len(asking):
             here = slot[asking]
@@ -27,11 +27,11 @@ class Index:
         return nodes
 
     def intern(self, keys: Int64[np.ndarray, "m"]) -> tuple[Int64[np.ndarray, "m"], Int64[np.ndarray, "new"]]:
-        """The nodes of keys, unknown ones entered; and for every node entered a place among `keys` where it stands."""
+        """Nodes of keys, inserting unknown ones; and for every inserted node an index into `keys` that has its key."""
         if SPARSE * (self.size + len(keys)) > len(self._key):
             self._rebuild(SPARSE * (self.size + len(keys)))
-        # A key that finds its slot empty signs it with its own place; of several that do so at once one is left
-        # standing, and those that bear the same key take its word for it.
+        # A key that finds its slot empty writes its own index there. Of several that write at once one wins, and equal
+        # keys adopt its number.
         slot, nodes, asking = keys & self._mask, np.empty(len(keys), np.int64), np.arange(len(keys))
         while len(asking):
             here = slot[asking]

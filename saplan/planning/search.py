@@ -1,4 +1,4 @@
-"""Shortest paths: Dijkstra in the implicit graph, bounded, and with its outcome as a value."""
+"""Shortest paths: Dijkstra in the implicit graph, bounded, with its outcome as a value."""
 
 import enum
 import time
@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 from saplan.planning.graph import NO_NODE, EdgeFunction, Graph, Nodes, Raised, raised_at, with_raised
 
 FREE = 1e-9
-"""What an edge costs at least: csgraph reads a stored zero as "no edge", and a path must not circle on free edges."""
+"""Least cost of an edge: csgraph reads a stored zero as "no edge", and a path must not circle on free edges."""
 
 
 class Outcome(enum.Enum):
@@ -23,6 +23,22 @@ class Outcome(enum.Enum):
     UNREACHABLE = "no path leads there, as far as the agent knows"
     SPENT = "the search reached its bound of nodes before it found a path"
     LATE = "the search ran out of time before it found a path"
+    HOLDS = "as the agent perceives it, the goal holds already"
+    NONE = "this method makes no plan: one policy heads straight for the goal"
+
+
+@dataclass(frozen=True)
+class PlannedTransition:
+    """One transition of a plan."""
+
+    transition: int
+    """Its number: the entry of 𝓑, the edge of the table, or the change of the rules."""
+    rho: tuple[float, ...]
+    """Attributes after it."""
+    probability: float | None
+    """Probability of success by the method's estimate; None if it has none."""
+    steps: float | None
+    """Expected environment steps; None if the method has no estimate."""
 
 
 @dataclass(frozen=True)
@@ -31,100 +47,126 @@ class Plan:
 
     outcome: Outcome
     cost: float = np.inf
-    rho: tuple[tuple[float, ...], ...] = ()
-    """The attributes along the path, start and goal included."""
-    transitions: tuple[int, ...] = ()
-    """The entry of 𝓑 that leads from each to the next."""
+    start: tuple[float, ...] = ()
+    """Attributes before the first transition; empty without a path."""
+    path: tuple[PlannedTransition, ...] = ()
     uncertain_attributes: tuple[tuple[str, float], ...] = ()
-    """The attributes of the start that are not known for sure, and how sure they are."""
+    """Attributes of the start that the agent is not sure of, with its confidence in each."""
+
+    @property
+    def rho(self) -> tuple[tuple[float, ...], ...]:
+        """Attributes along the path, start and goal included."""
+        return (self.start, *(step.rho for step in self.path)) if self.start else ()
+
+    @property
+    def transitions(self) -> tuple[int, ...]:
+        """Numbers of the transitions along the path."""
+        return tuple(step.transition for step in self.path)
 
 
-class Field:
-    """A finished graph with the cost from every node to its owner's goal."""
-
-    def __init__(self, graph: Graph, is_goal: Bool[np.ndarray, "n"]) -> None:
-        """`is_goal` marks the nodes that satisfy their owner's goal."""
-        self.graph = graph
-        self.remaining: Float[np.ndarray, "n"] = distances(graph, is_goal)
-        """The cost from every node to its owner's goal."""
-
-
-class Ways(NamedTuple):
-    """The transitions that one can set out with from a ρ."""
+class Successors(NamedTuple):
+    """All transitions from one ρ, with the cost of the paths that begin with them."""
 
     cost: Float[np.ndarray, "C"]
-    """What each costs by itself, infinite where there is no such transition."""
+    """Cost of each transition by itself; infinite where there is no edge."""
     raised: Float[np.ndarray, "C"]
     """The part of that cost that was added because the transition failed from this very ρ."""
     total: Float[np.ndarray, "C"]
-    """What it costs to reach the goal by way of each."""
+    """Cost of reaching the goal by way of each."""
     nearer: Bool[np.ndarray, "C"]
-    """Which lead nearer to the goal; in expectation, all that can lead there."""
+    """Whether each leads nearer to the goal; in expectation, whether it can lead there."""
+    probability: Float[np.ndarray, "C"]
+    steps: Float[np.ndarray, "C"]
+    """The estimates that each was priced with; NaN where the method has none."""
+
+    def with_first(self, first: Float[np.ndarray, "C"]) -> Float[np.ndarray, "C"]:
+        """Cost of reaching the goal by way of each transition if it costs `first` by itself."""
+        leads = np.isfinite(self.total)
+        beyond = np.where(leads, self.total, 0) - np.where(leads, self.cost, 0)
+        return np.where(leads, beyond + first, np.inf)
 
 
 @dataclass(frozen=True)
 class Route:
-    """All that a search found out about one goal: from any node it met, the way on is a look-up."""
+    """Everything that one search found out about one goal: from any expanded node, the next transition is a look-up."""
 
-    field: Field
+    graph: Graph
+    remaining: Float[np.ndarray, "n"]
+    """Cost from every node of the graph to its owner's goal."""
     owner: int
+    low: Float[np.ndarray, "K"]
+    high: Float[np.ndarray, "K"]
     outcome: Outcome
     raised: Raised = ()
 
+    @property
+    def failure(self) -> Outcome:
+        """Why there is no path from a ρ that has none."""
+        return Outcome.UNREACHABLE if self.outcome is Outcome.FOUND else self.outcome
+
     def stale(self, rho: Float[np.ndarray, "K"]) -> bool:
-        """Whether a new search from ρ may find a path although this one found none: it was cut short elsewhere."""
-        start = self.field.graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0] == self.owner
-        return self.outcome in (Outcome.SPENT, Outcome.LATE) and not start
+        """Whether a new search from ρ may find a path that this one, cut short elsewhere, did not."""
+        return self.outcome in (Outcome.SPENT, Outcome.LATE) and self._find(rho) != self.owner
 
     def node(self, rho: Float[np.ndarray, "K"]) -> int:
-        """The node of ρ in this route's graph, NO_NODE if the search did not meet it or did not look beyond it."""
-        graph = self.field.graph
-        found = int(graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0])
-        return found if found != NO_NODE and graph.expanded[found] else NO_NODE
+        """Node of ρ in this search; NO_NODE if the search did not expand it."""
+        found = self._find(rho)
+        return found if found != NO_NODE and self.graph.expanded[found] else NO_NODE
 
-    def options(self, node: int) -> Float[np.ndarray, "C"]:
-        """The cost to the goal by way of each transition from a node."""
-        ends = self.field.graph.ends[node]
-        cost = np.maximum(self.field.graph.cost[node].astype(np.float64), FREE)
-        return cost + np.where(ends >= 0, self.field.remaining[ends], np.inf)
+    def totals(self, node: int) -> Float[np.ndarray, "C"]:
+        """Cost to the goal by way of each transition from a node."""
+        ends = self.graph.ends[node]
+        cost = np.maximum(self.graph.cost[node].astype(np.float64), FREE)
+        return cost + np.where(ends >= 0, self.remaining[ends], np.inf)
 
     def knows(self, rho: Float[np.ndarray, "K"]) -> bool:
-        """Whether the search met ρ and looked beyond it."""
+        """Whether the search expanded ρ."""
         return self.node(rho) != NO_NODE
 
-    def ways(self, rho: Float[np.ndarray, "K"]) -> Ways | None:
-        """Every transition from ρ; None where the search did not meet it or did not look beyond it."""
-        node = self.node(rho)
+    def successors(self, rho: Float[np.ndarray, "K"]) -> Successors | None:
+        """Every transition from ρ; None if the search did not expand it."""
+        node, graph = self.node(rho), self.graph
         if node == NO_NODE:
             return None
-        graph, remaining = self.field.graph, self.field.remaining
-        nearer = remaining[np.maximum(graph.ends[node], 0)] < remaining[node]
+        nearer = self.remaining[np.maximum(graph.ends[node], 0)] < self.remaining[node]
         raised = raised_at(rho, self.raised, graph.grain, len(nearer))
-        return Ways(graph.cost[node], raised, self.options(node), nearer)
-
-    def end(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
-        """Where a transition that leads somewhere leads."""
-        return self.field.graph.rho[self.field.graph.ends[self.node(rho), transition]]
+        estimates = graph.probability[node], graph.steps[node]
+        return Successors(graph.cost[node], raised, self.totals(node), nearer, *estimates)
 
     @property
     def met(self) -> Nodes:
         """Every ρ that the search came to."""
-        return self.field.graph.rho[self.field.graph.owner == self.owner]
+        return self.graph.rho[self.graph.owner == self.owner]
 
-    def plan(self, rho: Float[np.ndarray, "K"]) -> Plan:
-        """The cheapest path from ρ, if the search met it."""
-        graph, node = (
-            self.field.graph,
-            int(self.field.graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0]),
-        )
-        if node == NO_NODE or not np.isfinite(self.field.remaining[node]):
-            return Plan(Outcome.UNREACHABLE if self.outcome is Outcome.FOUND else self.outcome)
-        cost, path, transitions = float(self.field.remaining[node]), [node], []
-        while self.field.remaining[node] > 0:
-            transitions.append(int(np.argmin(self.options(node))))
-            node = int(graph.ends[node, transitions[-1]])
-            path.append(node)
-        return Plan(Outcome.FOUND, cost, tuple(tuple(map(float, graph.rho[n])) for n in path), tuple(transitions))
+    def plan(self, rho: Float[np.ndarray, "K"], first: int | None = None) -> Plan:
+        """Cheapest path from ρ, or the cheapest that begins with `first`, a transition that leads to the goal."""
+        graph, node = self.graph, self._find(rho)
+        if node == NO_NODE or not np.isfinite(self.remaining[node]):
+            return Plan(self.failure)
+        start, cost = to_tuple(graph.rho[node]), float(self.remaining[node])
+        path: list[PlannedTransition] = []
+        while self.remaining[node] > 0:
+            totals = self.totals(node)
+            chosen = int(np.argmin(totals)) if path or first is None else first
+            if first is not None and not path:
+                cost = float(totals[first])
+            estimates = known(graph.probability[node, chosen]), known(graph.steps[node, chosen])
+            node = int(graph.ends[node, chosen])
+            path.append(PlannedTransition(chosen, to_tuple(graph.rho[node]), *estimates))
+        return Plan(Outcome.FOUND, cost, start, tuple(path))
+
+    def _find(self, rho: Float[np.ndarray, "K"]) -> int:
+        return int(self.graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0])
+
+
+def to_tuple(rho: Float[np.ndarray, "K"]) -> tuple[float, ...]:
+    """ρ as plain numbers."""
+    return tuple(map(float, rho))
+
+
+def known(estimate: float | np.floating) -> float | None:
+    """An estimate as a plain number; None where the method has none."""
+    return float(estimate) if np.isfinite(estimate) else None
 
 
 def search(
@@ -137,12 +179,12 @@ def search(
     max_seconds: float = np.inf,
     raised: Raised = (),
 ) -> list[Route]:
-    """Searches from several starts, each for its own goal low <= ρ <= high, side by side.
+    """Routes from several starts, each to its own goal low <= ρ <= high, searched side by side.
 
-    The graph grows layer by layer, in batches. Once an owner's goal has been met, only nodes cheaper to reach than the
-    goal are expanded, as Dijkstra would; when none is left the path is optimal. `max_nodes` bounds the nodes per owner.
-    `max_seconds` bounds the whole call where a person waits for it; what is found then depends on the machine.
-    `raised` names edges that cost more than `edges` says.
+    The graph grows layer by layer, in batches. Once an owner's goal has been met, the search expands only nodes that
+    are cheaper to reach than the goal, as Dijkstra would; when none is left, the path is optimal. `max_nodes` bounds
+    the nodes per owner. `max_seconds` bounds the whole call where a person waits for it; the result then depends on
+    the machine. `raised` names edges that cost more than `edges` says.
     """
     graph, deadline = Graph(starts, grain, with_raised(edges, raised, grain)), time.monotonic() + max_seconds
     spent, is_goal, late = np.zeros(len(starts), bool), np.zeros(0, bool), False
@@ -158,9 +200,11 @@ def search(
         frontier = frontier[~spent[graph.owner[frontier]]]
         if len(frontier):
             graph.expand(frontier)
-    field, cut = Field(graph, is_goal), Outcome.LATE if late else Outcome.SPENT
-    outcomes = [_outcome(float(field.remaining[k]), cut if spent[k] else None) for k in range(len(starts))]
-    return [Route(field, k, outcome, raised) for k, outcome in enumerate(outcomes)]
+    remaining, cut = distances(graph, is_goal), Outcome.LATE if late else Outcome.SPENT
+    return [
+        Route(graph, remaining, k, low[k], high[k], _outcome(float(remaining[k]), cut if spent[k] else None), raised)
+        for k in range(len(starts))
+    ]
 
 
 def _outcome(remaining: float, cut: Outcome | None) -> Outcome:
@@ -172,7 +216,7 @@ def _outcome(remaining: float, cut: Outcome | None) -> Outcome:
 def _frontier(
     graph: Graph, is_goal: Bool[np.ndarray, "n"], spent: Bool[np.ndarray, "owners"]
 ) -> Int64[np.ndarray, "m"]:
-    """The unexpanded nodes worth looking beyond: not yet spent, and cheaper to reach than the owner's nearest goal."""
+    """Nodes to expand next: of an owner that is not spent, and cheaper to reach than its nearest goal."""
     nearest = np.full(len(spent), np.inf)
     np.minimum.at(nearest, graph.owner[is_goal], graph.reach[is_goal])
     waiting = ~graph.expanded & ~is_goal & ~spent[graph.owner] & (graph.reach < nearest[graph.owner])
@@ -180,14 +224,14 @@ def _frontier(
 
 
 def distances(graph: Graph, is_goal: Bool[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
-    """The cost of the cheapest path from every node to a goal of its owner."""
+    """Cost of the cheapest path from every node to a goal of its owner."""
     goals = np.flatnonzero(is_goal)
     if not len(goals) or not graph.ends.size:
         return np.where(is_goal, 0.0, np.inf)
     real = graph.ends >= 0
     first = np.append(0, np.cumsum(real.sum(axis=1))).astype(np.int32)
     cost = np.maximum(graph.cost[real].astype(np.float64), FREE)
-    # Rows of edges as they lie, read as columns: the graph against its direction. Built so, parallel edges stay apart,
-    # where a matrix of (row, column) pairs would add them up.
+    # The rows of edges are read as columns, which reverses the graph. Parallel edges stay apart this way; a matrix of
+    # (row, column) pairs would add them up.
     against = scipy.sparse.csc_array((cost, graph.ends[real], first), shape=(len(graph), len(graph)))
     return dijkstra(against, indices=goals, min_only=True)

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from saplan.errors import InputError
-from saplan.methods.registry import AnyAgent
+from saplan.methods.agent import Agent
 from saplan.render.canvas import save_png
 from saplan.render.frame import Painter
 from saplan.render.plane import plane_of
@@ -45,7 +45,7 @@ def check_format(path: Path) -> None:
         raise InputError(f"there is no directory {str(path.parent)!r} to write {path.name} to")
 
 
-def render(agent: AnyAgent, title: str, goal: str, seed: int, path: Path, show: ShowStep) -> Moment:
+def render(agent: Agent, title: str, goal: str, seed: int, path: Path, show: ShowStep) -> Moment:
     """Carries out a task and writes its film; returns the last moment.
 
     The file is written whole or not at all; a link of that name is replaced, not followed.
@@ -69,7 +69,7 @@ def render(agent: AnyAgent, title: str, goal: str, seed: int, path: Path, show: 
     return task.now()
 
 
-def pictures(task: Task, title: str, agent: AnyAgent) -> Iterator[tuple[Image.Image, Moment]]:
+def pictures(task: Task, title: str, agent: Agent) -> Iterator[tuple[Image.Image, Moment]]:
     """A picture of the start, and one after every step."""
     painter, moment = Painter(task, title, plane_of(agent)), task.now()
     yield painter.frame(moment), moment

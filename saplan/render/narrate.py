@@ -1,4 +1,4 @@
-"""A plan and how it went, as text or data: the map, the path, then attempt by attempt."""
+"""A plan and its execution, as text or data: the map, the path, then attempt by attempt."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,9 +8,9 @@ import numpy as np
 
 from saplan.errors import NoPathError
 from saplan.games.game import uncertain_attributes
-from saplan.goals import Goal, format_goal, parse_goal
-from saplan.methods.executor import DEFAULT_PLANNER, Attempt, Executor, PlannerSettings
-from saplan.methods.registry import AnyAgent
+from saplan.goals import format_goal, parse_goal
+from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_goal
+from saplan.methods.executor import Attempt
 from saplan.planning.certificate import why_not
 from saplan.render.ansi import strong, write
 from saplan.render.trace import Explanation, PlanStep, explain
@@ -19,19 +19,18 @@ HOLDS = "the goal holds already"
 
 
 class Story:
-    """One task by one agent: what it decided, and what came of it. Text and data tell the same story."""
+    """One task by one agent: its decisions and their results. Text and data show the same story."""
 
-    def __init__(self, agent: AnyAgent, goal_text: str, seed: int, planning: PlannerSettings) -> None:
-        """Draws the map and makes the first decision; nothing is done yet."""
+    def __init__(self, agent: Agent, goal_text: str, seed: int, planner: PlannerSettings) -> None:
+        """Draw the map and make the first decision; no step is taken yet."""
         self.agent, self.seed, self.space = agent, seed, agent.game.space
         self.goal = parse_goal(self.space, goal_text)
         self.state = jax.jit(agent.game.reset)(jax.random.key(seed))
         self.start = np.asarray(agent.game.attributes(self.state))
-        one = Goal(np.asarray(self.goal.low)[None], np.asarray(self.goal.high)[None])
-        self.executor: Executor = agent.executor(jax.tree.map(lambda x: x[None], self.state), one, planning)
+        states = jax.tree.map(lambda x: x[None], self.state)
+        self.executor = agent.executor(states, one_goal(self.space, self.goal), planner)
         self.reason = why_not(agent.game, self.start, self.goal)
-        self.executor.settle()
-        self.explanation = explain(self.executor)
+        self.explanation = self._decide()
         self.steps = 0
 
     @property
@@ -41,59 +40,64 @@ class Story:
 
     @property
     def found(self) -> bool:
-        """Whether the agent knows what to do."""
+        """Whether the agent has a plan, or needs none."""
         return self.done or (self.reason is None and self.explanation.found)
 
     @property
     def verdict(self) -> str:
-        """What the search found, in words."""
+        """How the search ended, in words."""
         if self.done:
             return HOLDS
         return self.explanation.words if self.reason is None else f"out of reach: {self.reason}"
 
     @property
     def outcome(self) -> str:
-        """The same as a name."""
-        return "unreachable" if self.reason is not None else self.explanation.outcome
+        """How the search ended, as a name."""
+        if self.done:
+            return "found"
+        return self.explanation.outcome if self.reason is None else "unreachable"
 
     def refusal(self) -> NoPathError:
-        """What a person is told when there is nothing to carry out."""
+        """The error for a person whose task has no plan."""
         return NoPathError(f"no plan: {self.verdict}; nothing was done (--anyway lets the agent try all the same)")
 
     def carry_out(self, budget: int) -> Iterator[tuple[list[Attempt], Explanation | None]]:
-        """Steps until the goal holds or the budget is spent: after each, the attempts that ended, and the decision that
-        followed if the agent changed its plan.
+        """Step until the goal holds or the budget is spent; yields after each step the attempts that ended, and the
+        next decision if it changes the plan.
         """
-        told = 0
+        recorded = 0
         for _ in self.executor.moves(budget, self.seed):
             self.steps += 1
-            ended, told = self.executor.result.attempts[told:], len(self.executor.result.attempts)
-            yield ended, self._decide()
+            ended, recorded = self.executor.result.attempts[recorded:], len(self.executor.result.attempts)
+            yield ended, self._change_of_plan()
 
-    def _decide(self) -> Explanation | None:
+    def _decide(self) -> Explanation:
+        self.executor.settle()
+        return explain(self.agent, self.executor.decisions[0])
+
+    def _change_of_plan(self) -> Explanation | None:
         """The next decision, if one is due and does not simply follow the plan."""
         if self.done or not bool(self.executor.undecided[0] | self.executor.late()[0]):
             return None
         expected = [plan_step.change for plan_step in self.explanation.path[1:]]
-        self.executor.settle()
-        self.explanation = explain(self.executor)
+        self.explanation = self._decide()
         return None if [plan_step.change for plan_step in self.explanation.path] == expected else self.explanation
 
 
 def narrate(
-    agent: AnyAgent,
+    agent: Agent,
     goal_text: str,
     seed: int,
     budget: int,
     colour: bool,
-    planning: PlannerSettings = DEFAULT_PLANNER,
+    planner: PlannerSettings = DEFAULT_PLANNER,
     anyway: bool = False,
 ) -> Iterator[str]:
     """Paragraphs: the map and the goal, the plan with the probability of every edge, every attempt, the end.
 
-    `NoPathError` after the plan if there is none, unless the agent is to try `anyway`.
+    Without a plan it raises `NoPathError` after the first two, unless the agent is to try `anyway`.
     """
-    story = Story(agent, goal_text, seed, planning)
+    story = Story(agent, goal_text, seed, planner)
     text = lambda rho: story.space.format(np.asarray(rho))  # noqa: E731
     yield write(agent.game.scene(story.state), colour)
     yield f"\nnow   {text(story.start)}\ngoal  {format_goal(story.space, story.goal)}"
@@ -108,7 +112,7 @@ def narrate(
     yield "\n" + strong("Carrying it out", colour)
     for ended, decision in story.carry_out(budget):
         for attempt in ended:
-            change = agent.seen.space.format_delta(np.array(attempt.delta))
+            change = agent.perceived.space.format_delta(np.array(attempt.delta))
             end = "done" if attempt.success else "FAILED"
             now = text(story.executor.rho[0])
             yield f"  step {story.steps:3d}: {change:<32} {end} after {attempt.steps:2d} steps   {now}"
@@ -120,17 +124,17 @@ def narrate(
 
 
 def tell_json(
-    agent: AnyAgent,
+    agent: Agent,
     goal_text: str,
     seed: int,
     budget: int,
-    planning: PlannerSettings = DEFAULT_PLANNER,
+    planner: PlannerSettings = DEFAULT_PLANNER,
     anyway: bool = False,
 ) -> dict[str, Any]:
-    """The same as data; without a plan nothing is carried out, unless the agent is to try `anyway`."""
-    story = Story(agent, goal_text, seed, planning)
+    """The same story as data; without a plan no step is taken, unless the agent is to try `anyway`."""
+    story = Story(agent, goal_text, seed, planner)
     named = lambda rho: dict(zip(story.space.names, map(float, rho), strict=True))  # noqa: E731
-    told = {
+    story_data = {
         "game": agent.game.name,
         "goal": format_goal(story.space, story.goal),
         "start": named(story.start),
@@ -154,13 +158,13 @@ def tell_json(
                 changes.append({"step": story.steps, "path": [plan_step.change for plan_step in decision.path]})
     attempts = [
         {
-            "transition": agent.seen.space.format_delta(np.array(attempt.delta)),
+            "transition": agent.perceived.space.format_delta(np.array(attempt.delta)),
             "success": attempt.success,
             "steps": attempt.steps,
         }
         for attempt in story.executor.result.attempts
     ]
-    return {**told, "attempts": attempts, "new_plans": changes, "success": story.done, "steps": story.steps}
+    return {**story_data, "attempts": attempts, "new_plans": changes, "success": story.done, "steps": story.steps}
 
 
 def _expected(plan_step: PlanStep) -> str:

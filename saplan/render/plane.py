@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, UInt8
 
 from saplan.games import Game, Mining
-from saplan.methods.registry import AnyAgent
-from saplan.methods.structured.agent import Agent
+from saplan.methods.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 
 CELL = 0.125
 """Spacing of the places at which probabilities are computed."""
@@ -34,18 +34,18 @@ class Plane:
     detector."""
 
 
-def plane_of(agent: AnyAgent) -> Plane | None:
+def plane_of(agent: Agent) -> Plane | None:
     """The plane of an agent's game; None unless the game is mining with two minerals."""
     game = agent.game
     if not isinstance(game, Mining) or game.minerals != 2:
         return None
     size = (game.centre[0] + game.outer, game.centre[1] + game.outer)
     names = tuple(name for name, _ in game.admissible())
-    chances = learnt(agent, size) if isinstance(agent, Agent) else None
+    chances = learnt(agent, size) if isinstance(agent, StructuredAgent) else None
     return Plane(game.centre, game.inner, game.outer, size, names, chances)
 
 
-def learnt(agent: Agent, size: tuple[float, float]) -> UInt8[np.ndarray, "T height width"]:
+def learnt(agent: StructuredAgent, size: tuple[float, float]) -> UInt8[np.ndarray, "T height width"]:
     """Probability of every transition over the plane: with a hammer for those that use one up, without for the rest."""
     game = agent.game
     assert isinstance(game, Mining)
@@ -63,7 +63,7 @@ def learnt(agent: Agent, size: tuple[float, float]) -> UInt8[np.ndarray, "T heig
 
 @partial(jax.jit, static_argnums=1)
 def _chances(
-    agent: Agent, game: Game[Any], rho: Float[Array, "T height width K"], deltas: Float[Array, "T K"]
+    agent: StructuredAgent, game: Game[Any], rho: Float[Array, "T height width K"], deltas: Float[Array, "T K"]
 ) -> Float[Array, "T height width"]:
     known = agent.memory.delta[jax.vmap(lambda delta: agent.memory.index(game.space, delta))(deltas)]
     wide = jnp.broadcast_to(known[:, None, None], rho.shape)

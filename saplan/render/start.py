@@ -1,4 +1,4 @@
-"""Fresh maps, as soon as can be: they are the first thing that a person sees."""
+"""Fresh maps, drawn as soon as possible: they are the first thing that a person sees."""
 
 import threading
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from saplan.games.scene import Scene
 
 Rho = tuple[float, ...]
 BUDGET = 150
-"""Steps that a task may take, as in evaluations."""
+"""Steps allowed per task, as in evaluations."""
 DRAWING = threading.Lock()
-"""Who asks for a map while the program that draws it is compiled waits for that, and does not compile it again."""
+"""Held while a map is drawn: a second request waits for the compilation instead of repeating it."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Start:
     rho: Rho
 
 
-# A map is drawn once in a while: what counts is that the program is compiled quickly, not that it is fast.
+# Maps are drawn rarely: a quick compilation matters more than a fast program.
 @partial(jax.jit, static_argnums=0, compiler_options={"xla_backend_optimization_level": 0})
 def _draw(game: Game[Any], key: PRNGKeyArray) -> tuple[Any, Float[Array, "K"]]:
     state = game.reset(key)

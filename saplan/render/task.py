@@ -1,4 +1,4 @@
-"""One task being carried out step by step: a map, a goal and a method. The page and the films show nothing else."""
+"""One task, carried out step by step: a map, a goal and an agent. The page and the films show it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,14 +14,13 @@ from saplan.errors import InputError
 from saplan.games import Game
 from saplan.games.scene import Scene
 from saplan.goals import Goal, format_goal, parse_goal
-from saplan.methods.executor import DEFAULT_PLANNER, Executor, PlannerSettings, planner_settings_for
-from saplan.methods.registry import AnyAgent
+from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_goal, planner_settings_for
 from saplan.planning.certificate import why_not
 from saplan.render.start import BUDGET, Rho, Start
 from saplan.render.trace import Explanation, explain, name_of
 
 PATIENCE = 10.0
-"""Seconds that a person waits for a search. What is cut short says so."""
+"""Seconds that a search may take while a person waits; a search that is cut short says so."""
 
 
 @partial(jax.jit, static_argnums=0)
@@ -34,19 +33,19 @@ class Tried:
     """An attempt that has ended."""
 
     step: int
-    """When it ended."""
+    """The step that ended it."""
     name: str
     change: str
     success: bool | None
-    """None for a change that a method without attempts happened to make."""
+    """None for a change made by a method without attempts."""
     steps: int
     chance: float | None
-    """What had been expected."""
+    """Probability of success that the agent had estimated."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What there is to see after a step."""
+    """A task after one step, as it is shown."""
 
     step: int
     scene: Scene
@@ -54,34 +53,33 @@ class Moment:
     tried: tuple[Tried, ...]
     """Attempts that this step ended."""
     explanation: Explanation | None
-    """What the method thinks; None where it still thinks the same."""
+    """The decision that followed the step; None if none was due."""
     reached: bool
     ended: bool
-    """Whether there is no further step: the goal is reached, the budget spent, or nothing can change any more."""
+    """Whether this is the last step: the goal is reached, the budget is spent, or no attribute can change any more."""
 
 
 class Task:
-    """A goal on a map, and how far a method has come with it."""
+    """A goal on a map, and the agent's progress towards it."""
 
-    def __init__(self, agent: AnyAgent, begin: Start, goal: str, seed: int) -> None:
-        """`InputError` with a reason if the text is no goal, or none that could ever be reached."""
-        self.game, self.seen = agent.game, agent.seen
+    def __init__(self, agent: Agent, begin: Start, goal: str, seed: int) -> None:
+        """Make the first decision. `InputError` if the text is not a goal, or if the goal is out of reach."""
+        self.agent, self.game = agent, agent.game
         self.goal: Goal = parse_goal(self.game.space, goal)
         reason = why_not(self.game, np.array(begin.rho), self.goal)
         if reason is not None:
             raise InputError(f"out of reach: {reason}")
-        one = Goal(np.asarray(self.goal.low)[None], np.asarray(self.goal.high)[None])
         states = jax.tree.map(lambda x: x[None], begin.state)
-        self.executor: Executor = agent.executor(states, one, planner_settings_of(agent))
+        self.executor = agent.executor(states, one_goal(self.game.space, self.goal), planner_settings_of(agent))
         self._moves: Iterator[Any] = self.executor.moves(BUDGET, seed)
-        self._told, self._scene = 0, begin.scene
+        self._recorded, self._scene = 0, begin.scene
         self.step = 0
         self.tried: list[Tried] = []
         self.history: list[Rho] = [begin.rho]
         """ρ after every change."""
         self.executor.settle()
-        self.explanation = explain(self.executor)
-        """What the method thought when it last decided."""
+        self.explanation = explain(agent, self.executor.decisions[0])
+        """The last decision in words."""
 
     @property
     def text(self) -> str:
@@ -103,11 +101,11 @@ class Task:
         return jax.tree.map(lambda x: x[0], self.executor.state)
 
     def now(self, explanation: Explanation | None = None, tried: tuple[Tried, ...] = ()) -> Moment:
-        """What there is to see."""
+        """The task as it stands."""
         return Moment(self.step, self._scene, self.history[-1], tried, explanation, self.reached, self.ended)
 
     def forward(self) -> Moment:
-        """One step, and what is decided after it."""
+        """Take one step, and make the decision that follows it."""
         if self.ended:
             return self.now()
         before = self._rho()
@@ -119,13 +117,13 @@ class Task:
             self.history.append(rho)
         decides = not self.reached and bool(self.executor.undecided[0] | self.executor.late()[0])
         self.executor.settle()
-        tried = self._book(before, rho)
+        tried = self._record(before, rho)
         if decides:
-            self.explanation = explain(self.executor)
+            self.explanation = explain(self.agent, self.executor.decisions[0])
         return self.now(self.explanation if decides else None, tried)
 
     def skip_to(self, step: int) -> None:
-        """Goes on to a step at once, as after a reload."""
+        """Step until a given step, as after a reload of the page."""
         while self.step < step and not self.ended:
             self.forward()
 
@@ -133,12 +131,11 @@ class Task:
         """The true ρ: people see the world as it is."""
         return tuple(map(float, _attributes(self.game, self._state)))
 
-    def _book(self, before: Rho, after: Rho) -> tuple[Tried, ...]:
-        """The attempts that have ended since the last look."""
-        chosen = next((option for option in self.explanation.options if option.chosen), None)
-        chance = None if chosen is None else chosen.chance
-        attempts = self.executor.result.attempts[self._told :]
-        self._told += len(attempts)
+    def _record(self, before: Rho, after: Rho) -> tuple[Tried, ...]:
+        """Record the attempts that the last step ended, as expected by the decision before it."""
+        chance = next((option.chance for option in self.explanation.options if option.chosen), None)
+        attempts = self.executor.result.attempts[self._recorded :]
+        self._recorded += len(attempts)
         tried = [self._named(attempt.delta, attempt.success, attempt.steps, chance) for attempt in attempts]
         if not attempts and after != before:
             delta = tuple(map(float, self.game.space.difference(jnp.array(after), jnp.array(before))))
@@ -148,9 +145,8 @@ class Task:
 
     def _named(self, delta: Rho, success: bool | None, steps: int, chance: float | None) -> Tried:
         change = np.array(delta)
-        return Tried(
-            self.step, name_of(self.game, change), self.seen.space.format_delta(change), success, steps, chance
-        )
+        text = self.agent.perceived.space.format_delta(change)
+        return Tried(self.step, name_of(self.game, change), text, success, steps, chance)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -158,7 +154,7 @@ def _attributes(game: Game[Any], state: Any) -> Float[Array, "K"]:
     return game.truth(state)
 
 
-def planner_settings_of(agent: AnyAgent) -> PlannerSettings:
-    """How an agent's plans are made: as in its evaluation, but within a few seconds."""
+def planner_settings_of(agent: Agent) -> PlannerSettings:
+    """Planner settings of an agent's evaluation, with a bound on the seconds of a search."""
     settings = getattr(agent, "settings", None)
     return replace(DEFAULT_PLANNER if settings is None else planner_settings_for(settings), max_seconds=PATIENCE)

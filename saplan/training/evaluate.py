@@ -11,12 +11,12 @@ import numpy as np
 from saplan.games import Game, task_set
 from saplan.games.world_errors import readable_errors
 from saplan.goals import Goal
-from saplan.methods.executor import DEFAULT_PLANNER, EvalResult, PlannerSettings
-from saplan.methods.registry import AnyAgent
+from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings
+from saplan.methods.executor import EvalResult
 
 
 def evaluate(
-    agent: AnyAgent,
+    agent: Agent,
     tasks: int = 1000,
     task_seed: int = 0,
     budget: int = 150,
@@ -31,7 +31,7 @@ def evaluate(
     with jax.default_device(cpu), readable_errors(agent.game):
         agent = jax.tree.map(lambda leaf: jax.device_put(leaf, cpu) if eqx.is_array(leaf) else leaf, agent)
         states, goals = _tasks(agent.game, tasks, task_seed)
-        return agent.executor(states, goals, planning).walk(budget, seed)
+        return agent.executor(states, goals, planning).run(budget, seed)
 
 
 @functools.lru_cache(maxsize=2)
@@ -40,7 +40,7 @@ def _tasks(game: Game[Any], count: int, seed: int) -> tuple[Any, Goal]:
     return task_set(game, count, seed)
 
 
-def success_by_group(agent: AnyAgent, result: EvalResult, task_seed: int) -> dict[str, dict[str, float]]:
+def success_by_group(agent: Agent, result: EvalResult, task_seed: int) -> dict[str, dict[str, float]]:
     """Number of tasks and success in each of the groups that the game divides its tasks into, if it does."""
     groups = agent.game.task_groups(*_tasks(agent.game, len(result.success), task_seed))
     return {
@@ -50,7 +50,7 @@ def success_by_group(agent: AnyAgent, result: EvalResult, task_seed: int) -> dic
     }
 
 
-def causes_of_failure(agent: AnyAgent, result: EvalResult, budget: int) -> dict[str, int]:
+def causes_of_failure(agent: Agent, result: EvalResult, budget: int) -> dict[str, int]:
     """Number of failed tasks per main cause.
 
     A task that spent a fifth of its budget or more on failed attempts failed because of them: because of *navigation*
@@ -65,7 +65,7 @@ def causes_of_failure(agent: AnyAgent, result: EvalResult, budget: int) -> dict[
     if failed:
         rho = jnp.array([attempt.rho for attempt in failed])
         delta = jnp.array([attempt.delta for attempt in failed])
-        possible = np.asarray(jax.vmap(agent.seen.feasible)(rho, delta)) > 0
+        possible = np.asarray(jax.vmap(agent.perceived.feasible)(rho, delta)) > 0
         for attempt, could in zip(failed, possible, strict=True):
             wasted[attempt.task, int(could)] += attempt.steps
     by_attempts = lost & (wasted.sum(axis=1) >= budget / 5)

@@ -12,9 +12,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from saplan.errors import InputError, NotFiniteError
 from saplan.games.world_errors import readable_errors
+from saplan.methods.agent import Agent, planner_settings_for
 from saplan.methods.base import Report, train_chunk, train_chunk_of_each
-from saplan.methods.executor import planner_settings_for
-from saplan.methods.registry import AnyAgent, find_method
+from saplan.methods.registry import find_method
 from saplan.rl.finite import NO_FAULT, name_fault
 from saplan.storage.arrays import outline_of
 from saplan.training.checkpoint import LARGEST, Checkpoint, HostState
@@ -130,7 +130,7 @@ class Loop:
         self.success = [one.host.success for one in each]
         self.evaluated_at, self.seconds = each[0].host.evaluated_at, each[0].host.seconds
 
-    def agents(self) -> list[AnyAgent]:
+    def agents(self) -> list[Agent]:
         """The agents in their present state."""
         return [self.method.agent_of(learner, self.game, self.settings) for learner in self._learners()]
 

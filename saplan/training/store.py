@@ -7,8 +7,9 @@ import numpy as np
 
 from saplan.errors import InputError, unknown_name
 from saplan.games import GAMES, Game
+from saplan.methods.agent import Agent
 from saplan.methods.oracle import Oracle
-from saplan.methods.registry import METHODS, AnyAgent, find_method
+from saplan.methods.registry import METHODS, find_method
 from saplan.storage.arrays import fill, from_bytes, largest_file, outline_of, to_arrays, to_bytes
 from saplan.storage.files import make_directory, read_bytes, replace_file
 from saplan.storage.json_data import is_whole
@@ -26,12 +27,12 @@ LARGEST = 512 * 2**20
 """Bytes of a file that is read."""
 
 
-def untrained_agent(config: RunConfig) -> AnyAgent:
+def untrained_agent(config: RunConfig) -> Agent:
     """An untrained agent, with arrays of the right shapes."""
     return find_method(config.method).untrained(config.game, config.settings)
 
 
-def save_agent(directory: Path, agent: AnyAgent, config: RunConfig, half: bool = False, about: Any = None) -> None:
+def save_agent(directory: Path, agent: Agent, config: RunConfig, half: bool = False, about: Any = None) -> None:
     """Write an agent into a directory; `half` stores the networks in 16 bits, for sharing."""
     arrays = to_arrays(agent)
     if half:
@@ -63,7 +64,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     return manifest
 
 
-def load_agent(directory: Path, world: Game[Any] | None = None) -> tuple[AnyAgent, RunConfig]:
+def load_agent(directory: Path, world: Game[Any] | None = None) -> tuple[Agent, RunConfig]:
     """The agent in a directory with its configuration, both checked; `InputError` if anything is wrong.
 
     A `world` that is not one of our games must be given.
@@ -88,7 +89,7 @@ def find_agent(run: str, method: str | None = None) -> Path:
     return Path(run)
 
 
-def open_agent(run: str, method: str | None = None) -> tuple[AnyAgent, RunConfig | None, Any]:
+def open_agent(run: str, method: str | None = None) -> tuple[Agent, RunConfig | None, Any]:
     """An agent, its configuration, and the `about` of its manifest.
 
     `run` is a run directory or a game's name. A run of another `method` is refused; "oracle" needs a game and no run.
@@ -106,7 +107,7 @@ def open_agent(run: str, method: str | None = None) -> tuple[AnyAgent, RunConfig
     return agent, config, read_manifest(directory).get("about")
 
 
-def load(run: str | Path, world: Game[Any] | None = None) -> AnyAgent:
+def load(run: str | Path, world: Game[Any] | None = None) -> Agent:
     """The trained agent of a run directory, or the one shipped for a game: `load("switches")`.
 
     A run in a world of your own needs that `world`.

@@ -11,7 +11,7 @@ from typing import Any
 
 from saplan.errors import InputError, NotFiniteError, StoppedError, say
 from saplan.games import Game
-from saplan.methods.registry import AnyAgent
+from saplan.methods.agent import Agent
 from saplan.rl.settings import Settings
 from saplan.training.checkpoint import Checkpoint
 from saplan.training.config import RunConfig, is_ours, run_config
@@ -54,7 +54,7 @@ def train(
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
     devices: int = 1,
-) -> AnyAgent:
+) -> Agent:
     """Train an agent on a game without any task, and return it.
 
     `out` is a directory for the configuration, metrics, checkpoints and the agent. The agent is evaluated
@@ -74,7 +74,7 @@ def resume(
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
     devices: int = 1,
-) -> AnyAgent:
+) -> Agent:
     """Resume a run from its newest intact checkpoint, train to the end and return the agent.
 
     On a CPU the result is the same, bit by bit, as without the interruption. A run in a `world` of your own needs that
@@ -89,7 +89,7 @@ def train_runs(
     outs: Sequence[Path | str] | None,
     options: RunOptions = DEFAULT_OPTIONS,
     resume: bool = False,
-) -> list[AnyAgent]:
+) -> list[Agent]:
     """Train several agents side by side, whose configurations differ in their seeds alone.
 
     They share one program, which on a GPU takes little longer than for one agent. With `resume`, a directory may
@@ -138,7 +138,7 @@ class Training:
         """The loop may have been restored from checkpoints."""
         self.loop, self.runs, self.options = loop, runs, options
 
-    def run(self) -> list[AnyAgent]:
+    def run(self) -> list[Agent]:
         """Train to the end, saving at intervals and on a request to stop."""
         loop = self.loop
         with _stop_requests(bool(self.runs)) as asked:

@@ -1,1 +1,1 @@
-"""Watching a plan: a local page, and the same picture as a film. Needs the extra `viewer` for the page."""
+"""A local page on which to watch plans being made and carried out. It needs the extra `viewer`."""

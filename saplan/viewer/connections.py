@@ -1,7 +1,7 @@
-"""The open connections of the server, bounded in number and in patience: a page always gets in.
+"""The open connections of the server, bounded in number and in idle time, so that a page can always connect.
 
-A connection without a socket of ours is waiting whenever no request of it is being answered. One that waits too long is
-closed, and where there are too many, a newcomer takes the place of the one that has waited longest.
+A plain HTTP connection is idle while the server answers no request of it. The server closes one that is idle for too
+long; where there are too many, a new connection replaces the one that has been idle longest.
 """
 
 import asyncio
@@ -11,21 +11,21 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 PATIENCE = 5.0
-"""Seconds in which the head of a request has to be complete."""
+"""Seconds within which the head of a request must arrive."""
 MOST = 64
-"""Connections besides those that have become sockets; a page needs about six."""
+"""Plain HTTP connections at once; a page needs about six."""
 
 
 class Lines:
-    """The connections of one server that are not sockets, the oldest first."""
+    """The plain HTTP connections of one server, the oldest first."""
 
     def __init__(self, most: int = MOST, patience: float = PATIENCE) -> None:
-        """None yet."""
+        """Start without connections."""
         self.most, self.patience = most, patience
         self.open: dict[Line, None] = {}
 
     def add(self, line: "Line") -> None:
-        """Takes a newcomer, in place of another if need be."""
+        """Add a connection; close another if there are too many."""
         self.open[line] = None
         if len(self.open) > self.most:
             others = [one for one in self.open if one is not line]
@@ -34,23 +34,23 @@ class Lines:
             worst.transport.abort()
 
     def remove(self, line: "Line") -> None:
-        """Forgets one that is closed, or has become a socket."""
+        """Remove a connection that was closed, or became a web socket."""
         self.open.pop(line, None)
 
     def protocol(self) -> type["Line"]:
-        """The protocol of a server, for uvicorn, which calls it with arguments of its own."""
+        """Protocol class of a server; uvicorn instantiates it for every connection."""
         return type("LineOfServer", (Line,), {"lines": self})
 
 
 class Line(H11Protocol):
-    """uvicorn's connection, which closes itself if a request does not arrive in time."""
+    """A uvicorn connection that closes itself if a request does not arrive in time."""
 
     lines: Lines
     timer: asyncio.TimerHandle | None = None
 
     @property
     def waits(self) -> bool:
-        """Whether no request is being answered."""
+        """Whether the server answers no request of it."""
         return self.cycle is None or self.cycle.response_complete
 
     def connection_made(self, transport: Any) -> None:
@@ -64,7 +64,7 @@ class Line(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        # From here on the next request has to arrive in time, however slowly bytes of it trickle in.
+        # The next request must be complete in time, even if its bytes trickle in.
         super().on_response_complete()
         self._wait()
 

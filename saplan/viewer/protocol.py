@@ -1,4 +1,4 @@
-"""What the page and the server say to each other, as JSON. What comes in is checked field by field."""
+"""Messages between the page and the server, as JSON. Incoming messages are checked field by field."""
 
 import dataclasses
 import json
@@ -15,16 +15,16 @@ from saplan.render.start import BUDGET, Start
 from saplan.viewer.worlds import Worlds
 
 LONGEST_TEXT = 400
-"""Characters of a name or a goal."""
+"""Most characters of a name or a goal."""
 LARGEST_NUMBER = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Open:
-    """Show a map; if a goal is given, plan, and go on to a step."""
+    """Show a map; with a goal, plan and advance to a step."""
 
     id: int
-    """Chosen by the page; every answer bears it."""
+    """Chosen by the page; every answer repeats it."""
     world: str
     method: str
     seed: int
@@ -41,11 +41,11 @@ class Step:
 
 KINDS: dict[str, type[Open] | type[Step]] = {"open": Open, "step": Step}
 MOST = {"step": BUDGET}
-"""The largest number of a field, where it is not that of all."""
+"""The largest number of a field, where it is not `LARGEST_NUMBER`."""
 
 
 def read(text: str) -> Open | Step:
-    """A message of the page; `InputError` if it is none."""
+    """The message of a text from the page; `InputError` if it is malformed."""
     try:
         said = json.loads(text)
     except (ValueError, RecursionError):
@@ -73,13 +73,13 @@ def _check_number(name: str, value: Any) -> None:
 
 
 def write(message: dict[str, Any]) -> str:
-    """A message of the server, in ASCII: what it repeats of the page's words may be no proper text."""
+    """JSON of a server message, in ASCII: it may quote malformed text of the page."""
     return json.dumps(message, allow_nan=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """What a page shows that asks for nothing in particular."""
+    """What a page shows first if its address asks for nothing else."""
 
     method: str = ""
     seed: int = 0
@@ -87,7 +87,7 @@ class Beginning:
 
 
 def hello(worlds: Worlds, begin: Beginning) -> dict[str, Any]:
-    """What can be watched, and what to begin with."""
+    """The worlds to choose from, and what to begin with."""
     return {
         "type": "hello",
         "worlds": [
@@ -106,7 +106,7 @@ def hello(worlds: Worlds, begin: Beginning) -> dict[str, Any]:
 
 
 def map_message(opened: Open, game: Game[Any], begin: Start) -> dict[str, Any]:
-    """A fresh map and its attributes."""
+    """Message with a fresh map and its attributes."""
     return {
         "type": "map",
         "id": opened.id,
@@ -120,7 +120,7 @@ def map_message(opened: Open, game: Game[Any], begin: Start) -> dict[str, Any]:
 
 
 def refusal(number: int | None, reason: str, kind: str = "error") -> dict[str, Any]:
-    """One line that says what is wrong; of the kind `impossible` where it is the goal."""
+    """One line that says what is wrong; its kind is `impossible` if the goal is."""
     return {"type": kind, "id": number, "reason": " ".join(reason.split())}
 
 
@@ -137,7 +137,7 @@ def scene_data(scene: Scene) -> dict[str, Any]:
 
 
 def attributes_data(game: Game[Any], begin: Start) -> list[dict[str, Any]]:
-    """Every attribute: its algebra and its colour."""
+    """Algebra and colour of every attribute."""
     colours = {label: colour for label, colour, _ in begin.scene.inventory}
     found = []
     for name, block in zip(game.space.names, game.space.blocks, strict=True):
@@ -157,7 +157,7 @@ def attributes_data(game: Game[Any], begin: Start) -> list[dict[str, Any]]:
 
 
 def _shape(block: Block) -> dict[str, Any]:
-    """How an attribute is drawn."""
+    """The way to draw an attribute."""
     if isinstance(block, Exogenous):
         return _shape(block.of)
     if isinstance(block, Natural):
@@ -172,5 +172,5 @@ def _shape(block: Block) -> dict[str, Any]:
 
 
 def numbers(values: Any) -> list[float | None]:
-    """Numbers as JSON has them: None where they are infinite."""
+    """Numbers for JSON: None where they are infinite."""
     return [float(x) if np.isfinite(x) else None for x in np.asarray(values, float)]

@@ -1,4 +1,4 @@
-"""Who may talk to the server: only pages that it has served itself, to people who know its address."""
+"""Access to the server: only pages that it served itself, to people who know its address."""
 
 import hmac
 import ipaddress
@@ -21,23 +21,23 @@ HEADERS = {
 
 
 class Guard:
-    """The rules for one server. On any address but loopback a token is part of every path."""
+    """Access rules of one server. Except on loopback, every path contains a token."""
 
     def __init__(self, host: str, port: int) -> None:
-        """A fresh token where one is needed."""
+        """Draw a token if one is needed."""
         self.host, self.port = host, port
         self.token = "" if is_loopback(host) else secrets.token_urlsafe(24)
 
     @property
     def prefix(self) -> str:
-        """What every path begins with."""
+        """The beginning of every path."""
         return f"/{self.token}/" if self.token else "/"
 
     @property
     def address(self) -> str:
         """The page's address, for people."""
         host = LOOPBACK if self.host == "localhost" else self.host
-        if host in ("0.0.0.0", "::"):  # everywhere; a name that others can use is the better guess
+        if host in ("0.0.0.0", "::"):  # all interfaces: show a name that other machines can use
             host = socket.gethostname()
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}{self.prefix}"
 
@@ -50,7 +50,7 @@ class Guard:
         return f"/{rest}" if same else None
 
     def host_is_ours(self, host: str | None) -> bool:
-        """Whether a Host header names this server: a stranger's name that leads here by trickery does not."""
+        """Whether a Host header names this server; a foreign name that resolves to it (DNS rebinding) does not."""
         name, port = split_host(host or "")
         if port != self.port:
             return False
@@ -59,19 +59,19 @@ class Guard:
         return name in (self.host, "localhost", socket.gethostname().lower()) or is_address(name)
 
     def origin_is_ours(self, origin: str | None, host: str | None) -> bool:
-        """Whether a socket is opened by a page of this server; who names no origin is no page."""
+        """Whether a page of this server opens a socket; a client without an origin is not a page."""
         return origin is not None and self.host_is_ours(host) and origin.lower() == f"http://{(host or '').lower()}"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's own, which nobody else can reach."""
+    """Whether an address is loopback, which no other machine can reach."""
     if host == "localhost":
         return True
     return is_address(host) and ipaddress.ip_address(host).is_loopback
 
 
 def is_address(host: str) -> bool:
-    """Whether this is an address in numbers."""
+    """Whether this is a numeric address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -80,7 +80,7 @@ def is_address(host: str) -> bool:
 
 
 def split_host(host: str) -> tuple[str, int | None]:
-    """The name and the port of a Host header; port 80 where none is given, None if it is not a port."""
+    """Name and port of a Host header; port 80 if none is given, None if it is malformed."""
     try:
         parts = urlsplit(f"//{host}")
         name, port = parts.hostname or "", parts.port

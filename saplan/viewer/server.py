@@ -1,4 +1,4 @@
-"""The server of the page: the listed files, and one socket per page. Planning never holds it up: that has threads."""
+"""The server of the page: the listed files, and one socket per page. Planning runs in threads and never blocks it."""
 
 import asyncio
 import contextlib
@@ -37,21 +37,21 @@ LISTED = {
     "plane.js": ("plane.js", "text/javascript"),
     "icon.svg": ("icon.svg", "image/svg+xml"),
 }
-"""Everything that can be fetched: path → file and type."""
+"""All files that can be fetched: path → file and type."""
 SOCKET = "socket"
 CLIENTS = 8
 LARGEST_MESSAGE = 64 * 2**10
 WAITING = 32
-"""Messages of a page that are read ahead."""
+"""Messages of a page that are read ahead of the answers."""
 USUAL_PORT = 8765
-FULL = f"{CLIENTS} pages are open, the most there may be: close one and reload"
+FULL = f"{CLIENTS} pages are open, which is the limit: close one and reload"
 
 
 class Viewer:
-    """The application: who is connected, and what they may fetch."""
+    """The application: its connected pages and the files that they may fetch."""
 
     def __init__(self, worlds: Worlds, guard: Guard, begin: messages.Beginning) -> None:
-        """Reads the listed files once."""
+        """Read the listed files once."""
         self.worlds, self.guard, self.begin = worlds, guard, begin
         self.files = {path: ((STATIC / name).read_bytes(), kind) for path, (name, kind) in LISTED.items()}
         self.connected = 0
@@ -64,9 +64,9 @@ class Viewer:
         )
 
     async def page(self, request: Request) -> Response:
-        """One of the listed files, to those who may have it."""
+        """One of the listed files, if the request may have it."""
         if not self.guard.host_is_ours(request.headers.get("host")):
-            return PlainTextResponse("this server does not go by that name\n", 421, HEADERS)
+            return PlainTextResponse("this server does not have that name\n", 421, HEADERS)
         path = self.guard.inside(request.url.path)
         if path is None:
             return PlainTextResponse("the token in the address is missing or wrong\n", 403, HEADERS)
@@ -76,7 +76,7 @@ class Viewer:
         return Response(data, media_type=kind, headers=HEADERS)
 
     async def connect(self, line: WebSocket) -> None:
-        """One page, from its first message to its last."""
+        """Serve one page, from its first message to its last."""
         host, origin = line.headers.get("host"), line.headers.get("origin")
         if not self.guard.origin_is_ours(origin, host) or self.guard.inside(line.url.path) != f"/{SOCKET}":
             await line.close(1008)
@@ -93,14 +93,14 @@ class Viewer:
             self.connected -= 1
 
     async def _serve(self, line: WebSocket) -> None:
-        """Reads and answers side by side: a page that leaves gives its place back at once, whatever it has asked."""
+        """Read and answer concurrently: a page that disconnects frees its place at once, even during an answer."""
         waiting: asyncio.Queue[str] = asyncio.Queue(WAITING)
         both = [asyncio.create_task(work) for work in (self._read(line, waiting), self._answer_all(line, waiting))]
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         for task in both:
             task.cancel()
         for end in await asyncio.gather(*both, return_exceptions=True):
-            # Who leaves while being answered is no fault.
+            # A disconnect during a reply is not an error.
             if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect | RuntimeError):
                 raise end
 
@@ -115,15 +115,15 @@ class Viewer:
             await self._answer(line, session, await waiting.get())
 
     async def _answer(self, line: WebSocket, session: Session, text: str) -> None:
-        """Sends answers as they are found, each thought of in a thread."""
+        """Send answers as they are found, each computed in a thread."""
         answers, loop = session.answers(text), asyncio.get_running_loop()
 
         def following() -> Answer | None:
             try:
                 return next(answers, None)
-            except Exception:  # a fault of ours must end neither the server nor the page
+            except Exception:  # a bug must end neither the server nor the page
                 traceback.print_exc(file=sys.stderr)
-                return messages.refusal(None, "the server failed at this; its terminal says how")
+                return messages.refusal(None, "the server failed to answer; see its terminal")
 
         while (answer := await loop.run_in_executor(self.threads, following)) is not None:
             await line.send_text(messages.write(answer))
@@ -133,7 +133,7 @@ class Viewer:
 
 
 def serve(worlds: Worlds, host: str, port: int | None, begin: messages.Beginning, browser: bool) -> None:
-    """Serves until Ctrl-C. Without a port, the usual one or any that is free."""
+    """Serve until Ctrl-C. Without a port, use the usual one or any free one."""
     with contextlib.closing(listen(host, port)) as listening:
         guard = Guard(host, listening.getsockname()[1])
         viewer = Viewer(worlds, guard, begin)
@@ -144,7 +144,7 @@ def serve(worlds: Worlds, host: str, port: int | None, begin: messages.Beginning
 
 
 def server(viewer: Viewer) -> uvicorn.Server:
-    """The server of an application, quiet and with bounds."""
+    """Server of an application, quiet and with bounds."""
     config = uvicorn.Config(
         viewer.app,
         http=Lines().protocol(),
@@ -161,7 +161,7 @@ def server(viewer: Viewer) -> uvicorn.Server:
 
 
 def listen(host: str, port: int | None) -> socket.socket:
-    """A socket that listens; `InputError` if the address cannot be had."""
+    """A listening socket; `InputError` if the address is not available."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     wanted = [USUAL_PORT, 0] if port is None else [port]
     for number in wanted:
@@ -169,7 +169,7 @@ def listen(host: str, port: int | None) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, number))
-            listening.listen()  # from now on who connects is kept waiting, not refused
+            listening.listen()  # from now on connections wait instead of being refused
             return listening
         except OSError as error:
             listening.close()

@@ -1,6 +1,6 @@
-"""One page that is connected: its task, and the answers to what it asks. Nothing here knows of sockets.
+"""One connected page: its task, and the answers to its messages. This module knows nothing of sockets.
 
-What a map needs is imported at once, what plans need only when the first map has been shown.
+The imports of a map come first, those of plans only after the first map has been shown.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,18 +18,18 @@ Answer = dict[str, Any]
 
 
 class Session:
-    """A page sees one task at a time."""
+    """A page, which shows one task at a time."""
 
     def __init__(self, worlds: Worlds) -> None:
-        """No task yet."""
+        """Start without a task."""
         self.worlds = worlds
         self.task: Task | None = None
         self.number = 0
         self.rehearsal: Callable[[], object] | None = None
-        """Takes the first step of the task apart from it, so that all is compiled when the page asks for it."""
+        """Takes the first step on a copy of the task, so that its programs are compiled before the page asks."""
 
     def answers(self, text: str) -> Iterator[Answer]:
-        """Answers one message, what is quickly known first. What is wrong with a message is answered, never raised."""
+        """Answers to one message, the quick ones first. A wrong message is answered, never raised."""
         try:
             said = messages.read(text)
         except InputError as error:
@@ -47,13 +47,13 @@ class Session:
         yield messages.map_message(asked, world.game, begin)
 
         from saplan.render.plane import plane_of
-        from saplan.viewer import task_messages as telling
+        from saplan.viewer.task_messages import plane_message, spans_message
 
-        yield telling.spans_message(asked.id, world.game, begin)
+        yield spans_message(asked.id, world.game, begin)
         agent = self.worlds.agent(asked.world, asked.method)
         plane = plane_of(agent)
         if plane is not None:
-            yield telling.plane_message(asked.id, plane)
+            yield plane_message(asked.id, plane)
         if asked.goal.strip():
             yield self._plan(asked, agent, begin)
 

@@ -1,4 +1,4 @@
-"""What the server tells of a task, as JSON: the plan, the steps, what attributes can become, mining's plane."""
+"""Messages about a task, as JSON: the plan, the steps, the spans of attributes, mining's plane."""
 
 import base64
 import dataclasses
@@ -11,18 +11,17 @@ from saplan.planning.certificate import Arithmetic
 from saplan.render.plane import CELL, Plane
 from saplan.render.start import Start
 from saplan.render.task import Moment, Task
-from saplan.render.trace import Explanation
 from saplan.viewer.protocol import numbers, scene_data
 
 
 def spans_message(number: int, game: Game[Any], begin: Start) -> dict[str, Any]:
-    """The least and the most that every attribute can become by arithmetic."""
+    """Least and greatest value that every attribute can reach by arithmetic."""
     arithmetic = Arithmetic(game, np.array(begin.rho))
     return {"type": "spans", "id": number, "spans": [numbers(arithmetic.span(k)) for k in range(game.space.size)]}
 
 
 def task_message(number: int, task: Task) -> dict[str, Any]:
-    """A task as far as it has come."""
+    """A task up to its present step."""
     return {
         "type": "task",
         "id": number,
@@ -34,10 +33,9 @@ def task_message(number: int, task: Task) -> dict[str, Any]:
 
 
 def step_message(number: int, moment: Moment) -> dict[str, Any]:
-    """What a step has changed."""
-    return {"type": "step", "id": number, "tried": [dataclasses.asdict(one) for one in moment.tried]} | moment_data(
-        moment
-    )
+    """The changes of one step."""
+    tried = [dataclasses.asdict(one) for one in moment.tried]
+    return {"type": "step", "id": number, "tried": tried, **moment_data(moment)}
 
 
 def plane_message(number: int, plane: Plane) -> dict[str, Any]:
@@ -61,17 +59,12 @@ def plane_message(number: int, plane: Plane) -> dict[str, Any]:
 
 
 def moment_data(moment: Moment) -> dict[str, Any]:
-    """What there is to see after a step."""
+    """A task after one step."""
     return {
         "step": moment.step,
         "scene": scene_data(moment.scene),
         "rho": list(moment.rho),
-        "thought": None if moment.explanation is None else thought_data(moment.explanation),
+        "decision": None if moment.explanation is None else dataclasses.asdict(moment.explanation),
         "reached": moment.reached,
         "ended": moment.ended,
     }
-
-
-def thought_data(explanation: Explanation) -> dict[str, Any]:
-    """A thought as plain data."""
-    return dataclasses.asdict(explanation)

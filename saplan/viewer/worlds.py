@@ -1,6 +1,6 @@
-"""What can be watched: games, and for each the methods whose agents are at hand.
+"""Worlds to watch: games, and for each the methods with an agent.
 
-Agents are opened when they are asked for, and what opens them is imported then: a map can be seen before.
+Agents are loaded, and their modules imported, when they are first needed: a map can be shown before.
 """
 
 import threading
@@ -18,13 +18,13 @@ class World:
     """A game with agents for it."""
 
     name: str
-    """A game's name, or the run that a person named."""
+    """The game's name, or the run directory."""
     kind: str
     """The game's name."""
     methods: tuple[str, ...]
-    """The first is the one to begin with."""
+    """The page begins with the first."""
     trained: tuple[int | None, ...]
-    """The environment steps that each was trained for, where that is known."""
+    """Environment steps that each was trained for; None where they are unknown."""
     example: str
     """A goal to begin with."""
     rules: Game[Any] | None = None
@@ -32,7 +32,7 @@ class World:
 
     @cached_property
     def game(self) -> Game[Any]:
-        """Made when it is asked for: not all games are watched, and some take their time."""
+        """The game, created on first use: some take a while."""
         return self.rules or GAMES[self.kind]()
 
 
@@ -40,22 +40,22 @@ EXAMPLES = {"switches": "red=1 green=1 blue=1", "exchange": "red=0 green=0 blue=
 
 
 class Worlds:
-    """All worlds, and the agents opened so far."""
+    """All worlds, and the agents loaded so far."""
 
     def __init__(self, run: str | None = None) -> None:
-        """The games with what is shipped for them; a named run comes first. `InputError` if that is none."""
+        """Enter the games with their shipped agents; a named run comes first. `InputError` if it is not a run."""
         self._lock = threading.Lock()
         self._agents: dict[tuple[str, str], Any] = {}
         self.worlds: dict[str, World] = {}
         if run is not None and run not in GAMES:
             self._add_run(run)
-        for name in sorted(GAMES, key=lambda name: name != run):  # stable: the named one first, the others as they are
+        for name in sorted(GAMES, key=lambda name: name != run):  # stable: the named one first, then the usual order
             methods = shipped_methods(name)
             trained = (*(shipped_steps(name, method) for method in methods), None)
             self.worlds[name] = World(name, name, (*methods, ORACLE), trained, EXAMPLES.get(name, ""))
 
     def _add_run(self, run: str) -> None:
-        """A run, and where its game is one of ours as it is, all that is shipped for that."""
+        """Enter a run, with the shipped agents if its game is one of ours with default rules."""
         from saplan.training.store import open_agent
 
         agent, config, about = open_agent(run)
@@ -70,7 +70,7 @@ class Worlds:
 
     @property
     def first(self) -> World:
-        """The world to begin with."""
+        """The world that the page begins with."""
         return next(iter(self.worlds.values()))
 
     def find(self, name: str) -> World:
@@ -80,7 +80,7 @@ class Worlds:
         return self.worlds[name]
 
     def agent(self, name: str, method: str) -> Any:
-        """The agent of a method in a world; opened once."""
+        """The agent of a method in a world; loaded once."""
         world = self.find(name)
         if method not in world.methods:
             raise unknown_name("method", method, world.methods)

@@ -15,7 +15,7 @@ from saplan.games.game import Game, Words
 from saplan.games.scene import Scene
 from saplan.goals import Goal, exactly
 from saplan.methods.base import Learner, train_chunk
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.learner import Structured, StructuredKnowledge
 from saplan.methods.structured.settings import StructuredSettings
 
@@ -144,12 +144,12 @@ def chunks(learner: Learning, count: int, times: int) -> Learning:
     return learner
 
 
-def agent_of(learner: Learning) -> Agent:
+def agent_of(learner: Learning) -> StructuredAgent:
     return METHOD.agent_of(learner, GAME, SMALL)
 
 
 @functools.cache
-def trained() -> Agent:
+def trained() -> StructuredAgent:
     """An agent that has learnt the corridor in a few seconds, shared by all tests."""
     return agent_of(chunks(begun(0), 4, UPDATES // 4))
 

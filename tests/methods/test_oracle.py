@@ -58,7 +58,7 @@ def test_a_task_of_one_change_takes_the_walk_and_one_more() -> None:
     states, _ = task_set(game, 12, 0)
     goal = parse_goal(game.space, "hammer=1")
     goals = type(goal)(np.tile(goal.low, (12, 1)), np.tile(goal.high, (12, 1)))
-    result = Oracle(game).executor(states, goals).walk(50, 0)
+    result = Oracle(game).executor(states, goals).run(50, 0)
     store = np.asarray(all_walks(states))[:, game.minerals * game.deposits]
     cell = np.asarray(states.ground.agent) // PITCH * SIDE + np.asarray(states.ground.agent) % PITCH
     np.testing.assert_array_equal(result.steps, store[np.arange(12), cell] + 1)

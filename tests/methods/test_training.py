@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
 from saplan.methods.base import train_chunk, train_chunk_of_each
-from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER, choose_actions
+from saplan.methods.executor import choose_actions
 from saplan.planning import Outcome
 from saplan.rl.history import empty_history
 
@@ -88,7 +89,7 @@ def test_plans_go_the_only_way(planning) -> None:
     assert plan.outcome is Outcome.FOUND
     assert plan.transitions == (toggle, up, up, up)
     assert plan.rho[-1] == (3.0, 1.0)
-    assert all(p > 0.9 for p, _ in trained().outlook(plan, planning))
+    assert all(step.probability > 0.9 and 0.8 < step.steps < GAME.length + 1.5 for step in plan.path)
     assert trained().plan(standing(1, 3, 0), "lamp=1", planning).transitions == (toggle,)
 
 
@@ -100,13 +101,15 @@ def test_what_cannot_be_is_not_planned() -> None:
 def test_no_plan_is_needed_where_one_is() -> None:
     plan = trained().plan(standing(0, 2, 1), "count=2")
     assert (plan.outcome, plan.transitions) == (Outcome.FOUND, ())
-    assert trained().outlook(plan) == []
+    assert plan.path == ()
 
 
 def test_an_agent_acts() -> None:
     key = jax.random.key(0)
-    assert trained().act(key, standing(0, 1, 1), entry(COUNT_UP)) == PRESS
-    assert trained().act(key, standing(1, 1, 1), entry(TOGGLE)) == RIGHT
+    assert trained().execute(key, standing(0, 1, 1), entry(COUNT_UP)) == PRESS
+    assert trained().execute(key, standing(1, 1, 1), entry(TOGGLE)) == RIGHT
+    assert trained().act(key, standing(0, 1, 1), "count=2") == PRESS
+    assert trained().act(key, standing(1, 1, 0), "count=2") == RIGHT, "first the lamp"
 
 
 def test_the_same_seed_gives_the_same_agent_bit_by_bit() -> None:

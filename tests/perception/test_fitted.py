@@ -10,7 +10,7 @@ import pytest
 from saplan.games import Mining, Switches
 from saplan.games.game import uncertain_attributes
 from saplan.methods.base import begin_training
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.memory import condense
 from saplan.perception.fitted import FittedGame, Perceived
 from saplan.rl.settings import MISREADINGS, settings_for
@@ -76,11 +76,11 @@ def test_the_truth_judges_and_the_plan_says_what_it_does_not_know() -> None:
     assert settings.rare == MISREADINGS
     assert settings_for(game.game).rare == 0
     learner = begin_training(game, settings, jax.random.key(0))
-    agent = Agent(learner.policy, learner.detector, *condense(learner.memory), game, settings)
+    agent = StructuredAgent(learner.policy, learner.detector, *condense(learner.memory), game, settings)
     goal = agent.goal("red=1")
     assert agent.plan(state, goal).uncertain_attributes == uncertain_attributes(game, state)
     # The agent thinks that it holds a red one already; it does not, and that is what counts.
     states = jax.tree.map(lambda x: x[None], state)
     goals = jax.tree.map(lambda x: np.asarray(x)[None], goal)
-    result = agent.executor(states, goals).walk(3, 0)
+    result = agent.executor(states, goals).run(3, 0)
     assert not result.success[0]

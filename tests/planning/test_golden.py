@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from saplan.planning import Graph, Outcome, Plan, Route, search
+from saplan.planning import Edges, Graph, Outcome, Plan, PlannedTransition, Route, search
 from saplan.planning.graph import NO_NODE, with_raised
 
 from .worlds import INFINITE, cost_along, edges_of, route, rows
@@ -46,9 +46,9 @@ def test_infinite_costs_are_no_edges() -> None:
     edges = edges_of({0: [(3, INFINITE), (1, 1.0)], 1: [(2, 1.0), (3, INFINITE)], 2: [(3, 1.0)]})
     found = route(edges, 0, 3)
     assert [rho for (rho,) in found.plan(np.array([0.0])).rho] == [0, 1, 2, 3]
-    options = found.options(found.node(np.array([0.0])))
-    assert options[0] == INFINITE
-    assert options[1] == pytest.approx(3.0)
+    totals = found.totals(found.node(np.array([0.0])))
+    assert totals[0] == INFINITE
+    assert totals[1] == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize("price", [INFINITE, float("nan")])
@@ -73,13 +73,13 @@ def test_free_edges_are_edges() -> None:
 
 
 def test_a_plan_does_not_circle_on_free_edges(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, options = itertools.count(), Route.options
+    calls, totals = itertools.count(), Route.totals
 
     def counted(route: Route, node: int) -> np.ndarray:
         assert next(calls) < 100, "walking in circles"
-        return options(route, node)
+        return totals(route, node)
 
-    monkeypatch.setattr(Route, "options", counted)
+    monkeypatch.setattr(Route, "totals", counted)
     # From 0 and 1 the goal is equally far, and going to and fro between them costs nothing.
     edges = edges_of({0: [(0, 0.0), (1, 0.0), (5, 5.0)], 1: [(1, 0.0), (0, 0.0), (5, 5.0)]})
     plan = route(edges, 0, 5).plan(np.array([0.0]))
@@ -90,17 +90,17 @@ def test_a_plan_does_not_circle_on_free_edges(monkeypatch: pytest.MonkeyPatch) -
 def test_a_start_at_the_goal_needs_no_transition() -> None:
     found = route(DIAMOND, 3, 3)
     assert found.outcome is Outcome.FOUND
-    assert found.plan(np.array([3.0])) == Plan(Outcome.FOUND, 0.0, ((3.0,),), ())
+    assert found.plan(np.array([3.0])) == Plan(Outcome.FOUND, 0.0, (3.0,), ())
     assert found.node(np.array([3.0])) == NO_NODE, "nobody looked beyond it"
 
 
 def test_a_partial_goal_takes_the_nearest_node_that_satisfies_it() -> None:
-    def edges(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def edges(nodes: np.ndarray) -> Edges:
         ends = nodes[:, None] + np.array([[1, 0], [0, 1], [0, -1]], np.float32)
         cost = np.broadcast_to(np.array([1.0, 0.25, 3.0], np.float32), (len(nodes), 3)).copy()
         # Beyond the first column the wall is open at height 2 only.
         cost[(nodes[:, 0] == 1) & (nodes[:, 1] != 2), 0] = np.inf
-        return ends, cost
+        return Edges(ends, cost)
 
     plan = route(edges, (0, 0), (2, -np.inf), (np.inf, np.inf)).plan(np.zeros(2))
     assert plan.rho[-1] == (2.0, 2.0)
@@ -126,25 +126,25 @@ def test_too_few_nodes_spend_the_budget() -> None:
     edges = edges_of({n: [(n + 1, 1.0)] for n in range(100)})
     assert route(edges, 0, 50, max_nodes=20).outcome is Outcome.SPENT
     assert route(edges, 0, 50, max_nodes=60).outcome is Outcome.FOUND
-    assert len(route(edges, 0, 50, max_nodes=20).field.graph) == 20
+    assert len(route(edges, 0, 50, max_nodes=20).graph) == 20
 
 
-def endless(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def endless(nodes: np.ndarray) -> Edges:
     """ℕ² without bound: everything can be counted up for ever."""
     ends = nodes[:, None] + np.eye(2, dtype=np.float32)
-    return ends, np.ones(ends.shape[:2], np.float32)
+    return Edges(ends, np.ones(ends.shape[:2], np.float32))
 
 
 def test_an_endless_graph_stops_at_its_bound_of_nodes() -> None:
     began = time.monotonic()
     found = route(endless, (0, 0), (-5, -5), max_nodes=3000)
     assert found.outcome is Outcome.SPENT
-    assert 3000 <= len(found.field.graph) < 3300
+    assert 3000 <= len(found.graph) < 3300
     assert time.monotonic() - began < 5
 
 
 def test_an_endless_graph_stops_at_its_bound_of_time() -> None:
-    def slowly(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def slowly(nodes: np.ndarray) -> Edges:
         time.sleep(0.01)
         return endless(nodes)
 
@@ -211,3 +211,25 @@ def test_raising_prices_leaves_the_edges_as_they_were() -> None:
     before = DIAMOND(rows(0))[1].copy()
     raised((0, 1, 5.0))(rows(0))
     np.testing.assert_array_equal(DIAMOND(rows(0))[1], before)
+
+
+def test_a_plan_can_begin_with_another_transition_than_the_cheapest() -> None:
+    plan = route(DIAMOND, 0, 3).plan(np.array([0.0]), first=0)
+    assert plan.transitions == (0, 0)
+    assert plan.rho == ((0.0,), (1.0,), (3.0,))
+    assert plan.cost == pytest.approx(6.0)
+
+
+def test_a_plan_carries_the_estimates_that_its_edges_were_priced_with() -> None:
+    def edges(nodes: np.ndarray) -> Edges:
+        priced = DIAMOND(nodes)
+        steps = np.where(nodes == 0, np.nan, nodes + 10).astype(np.float32)
+        return priced._replace(probability=np.exp(-priced.cost), steps=np.broadcast_to(steps, priced.cost.shape))
+
+    found = route(edges, 0, 3)
+    first, second = found.plan(np.array([0.0])).path
+    assert first == PlannedTransition(1, (2.0,), pytest.approx(np.exp(-4)), None)
+    assert second == PlannedTransition(0, (3.0,), pytest.approx(np.exp(-1)), 12.0)
+    successors = found.successors(np.array([0.0], np.float32))
+    np.testing.assert_allclose(successors.probability, np.exp([-1.0, -4.0]), rtol=1e-6)
+    np.testing.assert_allclose(successors.with_first(np.array([0.5, 3.0])), [5.5, 4.0])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable
 
 import numpy as np
 
-from saplan.planning import EdgeFunction, Plan, Route, search
+from saplan.planning import EdgeFunction, Edges, Plan, Route, search
 
 Table = dict[int, list[tuple[int, float]]]
 """From every node the (end, cost) of its transitions, in order."""
@@ -16,13 +16,13 @@ def edges_of(table: Table) -> EdgeFunction:
     """The edge function of a graph whose nodes are whole numbers."""
     width = max(len(row) for row in table.values())
 
-    def edges(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def edges(nodes: np.ndarray) -> Edges:
         ends = np.zeros((len(nodes), width, 1), np.float32)
         cost = np.full((len(nodes), width), np.inf, np.float32)
         for i, node in enumerate(nodes):
             for c, (end, price) in enumerate(table.get(int(node[0]), [])):
                 ends[i, c, 0], cost[i, c] = end, price
-        return ends, cost
+        return Edges(ends, cost)
 
     return edges
 
@@ -44,9 +44,9 @@ def cost_along(edges: EdgeFunction, plan: Plan) -> float:
     """What a plan costs when every transition is looked up again; it must lead from each ρ to the next."""
     total = 0.0
     for here, there, transition in zip(plan.rho[:-1], plan.rho[1:], plan.transitions, strict=True):
-        ends, cost = edges(rows(here))
-        np.testing.assert_array_equal(ends[0, transition], there)
-        total += float(cost[0, transition])
+        found = edges(rows(here))
+        np.testing.assert_array_equal(found.ends[0, transition], there)
+        total += float(found.cost[0, transition])
     return total
 
 
@@ -83,13 +83,13 @@ class Lattice:
         self.price = (prices + noise).astype(np.float32)
         self.random = random
 
-    def edges(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def edges(self, nodes: np.ndarray) -> Edges:
         """All moves from a batch of places."""
         places = nodes.astype(int)
         ends = places[:, None] + self.moves
         inside = np.all((ends >= 0) & (ends < self.shape), axis=-1)
         cost = np.where(inside, self.price[tuple(places.T)], np.inf).astype(np.float32)
-        return ends.astype(np.float32), cost
+        return Edges(ends.astype(np.float32), cost)
 
     def neighbours(self, node: tuple[int, ...]) -> list[tuple[tuple[int, ...], float]]:
         """The same for one place, written the plain way."""

@@ -19,8 +19,8 @@ import pytest
 import saplan
 from saplan.envs.episodes import Host
 from saplan.errors import InputError
+from saplan.methods.agent import DEFAULT_PLANNER
 from saplan.methods.base import train_chunk
-from saplan.methods.executor import DEFAULT_PLANNER
 from saplan.planning import Outcome
 from saplan.rl.finite import NONE, name_fault
 from saplan.training import loop as loop_module

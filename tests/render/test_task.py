@@ -61,7 +61,7 @@ def test_looking_ahead_changes_nothing(worlds: Worlds) -> None:
     while not shown.ended:
         shown.forward()
     alone = begun(worlds, "switches", "structured", GOAL)
-    result = alone.executor.walk(BUDGET, SEED)
+    result = alone.executor.run(BUDGET, SEED)
     assert shown.step == result.steps[0]
     assert [tried.success for tried in shown.tried] == [attempt.success for attempt in result.attempts]
 

@@ -13,11 +13,13 @@ import pytest
 
 from saplan.games import make_game, task_set
 from saplan.goals import Goal
+from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER, PlannerSettings
 from saplan.methods.curriculum import CurriculumAgent, CurriculumSettings
-from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER, Attempt, EvalResult, PlanExecutor, PlannerSettings
+from saplan.methods.executor import Attempt, EvalResult
 from saplan.methods.oracle import Oracle
-from saplan.methods.structured.agent import Agent
-from saplan.planning import Outcome, Route, Ways
+from saplan.methods.plan_executor import PlanExecutor
+from saplan.methods.structured.agent import StructuredAgent
+from saplan.planning import Outcome, Successors
 from saplan.training.evaluate import causes_of_failure, evaluate, success_by_group
 from saplan.training.store import load
 from tests.methods.probe import COUNT_UP, GAME, TOGGLE, agent_of, begun, standing, trained
@@ -80,15 +82,19 @@ def test_evaluation_repeats_itself_and_seeds_matter() -> None:
 
 
 def executor(
-    state, low: tuple[float, float], high: tuple[float, float], agent: Agent | None = None, planning=DEFAULT_PLANNER
+    state,
+    low: tuple[float, float],
+    high: tuple[float, float],
+    agent: StructuredAgent | None = None,
+    planning=DEFAULT_PLANNER,
 ):
-    goal = Goal(jnp.array([low]), jnp.array([high]))
-    return PlanExecutor(agent or trained(), jax.tree.map(lambda x: x[None], state), goal, planning)
+    goal, agent = Goal(jnp.array([low]), jnp.array([high])), agent or trained()
+    return PlanExecutor(agent, agent.routes, jax.tree.map(lambda x: x[None], state), goal, planning)
 
 
 def test_who_is_there_takes_no_step() -> None:
     there = executor(standing(2, 2, 0), (2, -np.inf), (2, np.inf))
-    result = there.walk(BUDGET, 0)
+    result = there.run(BUDGET, 0)
     assert result.success.tolist() == [True]
     assert result.steps.tolist() == [0]
     assert result.attempts == []
@@ -104,28 +110,28 @@ def test_a_goal_is_reached_at_its_first_moment() -> None:
 
 
 def test_a_budget_too_small_is_a_failure_that_cost_all_of_it() -> None:
-    result = executor(standing(0, 0, 0), (3, -np.inf), (3, np.inf)).walk(5, 0)
+    result = executor(standing(0, 0, 0), (3, -np.inf), (3, np.inf)).run(5, 0)
     assert result.success.tolist() == [False]
     assert result.steps.tolist() == [5]
 
 
 def test_what_cannot_be_reached_is_tried_to_the_end() -> None:
     one = executor(standing(0, 3, 1), (1, -np.inf), (1, np.inf))
-    result = one.walk(BUDGET, 0)
+    result = one.run(BUDGET, 0)
     assert result.success.tolist() == [False]
     assert result.attempts, "it did not stand still"
 
 
 @pytest.mark.parametrize("planning", [replace(DEFAULT_PLANNER, max_seconds=0.0), replace(DEFAULT_PLANNER, max_nodes=1)])
 def test_a_search_without_time_or_room_is_no_crash(planning: PlannerSettings) -> None:
-    result = executor(standing(0, 0, 0), (3, -np.inf), (3, np.inf), planning=planning).walk(5, 0)
+    result = executor(standing(0, 0, 0), (3, -np.inf), (3, np.inf), planning=planning).run(5, 0)
     assert result.success.tolist() == [False]
 
 
 def test_an_agent_that_knows_nothing_fails_without_a_crash() -> None:
     ignorant = agent_of(begun(0))
     assert int(ignorant.memory.size) == 0
-    result = executor(standing(0, 0, 0), (3, -np.inf), (3, np.inf), ignorant).walk(5, 0)
+    result = executor(standing(0, 0, 0), (3, -np.inf), (3, np.inf), ignorant).run(5, 0)
     assert result.success.tolist() == [False]
 
 
@@ -144,13 +150,13 @@ def test_an_attempt_that_takes_too_long_is_closed_and_its_edge_priced_up(patienc
     )
     one = executor(standing(0, 0, 0), (3, -np.inf), (3, np.inf), stubborn, planning)
     toggle = int(agent.memory.index(GAME.space, jnp.array(TOGGLE)))
-    before = one.agent.edges(np.array([[0.0, 0.0]], np.float32), STRICT)[1][0, toggle]
-    result = one.walk(2 * steps + 1, 0)
+    before = agent.edges(np.array([[0.0, 0.0]], np.float32), STRICT).cost[0, toggle]
+    result = one.run(2 * steps + 1, 0)
     assert result.attempts == [Attempt(0, (0.0, 0.0), TOGGLE, False, steps)] * 2
     route = one.routes[0]
     assert route is not None
     node = route.node(np.zeros(2))
-    assert route.field.graph.cost[node, toggle] == pytest.approx(before + 2 * STRICT.penalty, rel=1e-4)
+    assert route.graph.cost[node, toggle] == pytest.approx(before + 2 * STRICT.penalty, rel=1e-4)
 
 
 def test_causes_of_failure() -> None:
@@ -195,12 +201,15 @@ def test_the_critic_does_not_forget_that_a_transition_failed(monkeypatch: pytest
     """Both lead to the goal at nearly the same cost; the first failed here, and looks a little nearer."""
     one = executor(standing(0, 0, 0), (3, -np.inf), (3, np.inf))
     one.settle()
-    total, raised, seen = np.array([2.25, 2.0]), np.array([0.25, 0.0]), np.array([1.0, 1.1])
-    ways = Ways(np.array([1.25, 1.0]), raised, total, np.array([True, True]))
-    monkeypatch.setattr(Route, "ways", lambda *_: ways)
-    assert one._choose(one.routes[0], np.zeros(2), seen) == 1
-    monkeypatch.setattr(Route, "ways", lambda *_: ways._replace(raised=np.zeros(2)))
-    assert one._choose(one.routes[0], np.zeros(2), seen) == 0
+    total, raised, first = np.array([2.25, 2.0]), np.array([0.25, 0.0]), np.array([1.0, 1.1])
+    nearer, probability, steps = np.array([True, True]), np.array([0.9, 0.8]), np.array([2.0, 3.0])
+    found = Successors(np.array([1.25, 1.0]), raised, total, nearer, probability, steps)
+    for successors, chosen, cost in ((found, 1, [2.25, 2.1]), (found._replace(raised=np.zeros(2)), 0, [2.0, 2.1])):
+        monkeypatch.setattr(type(one.routes[0]), "successors", lambda *_, given=successors: given)
+        decision = one._decide(0, first, steps)
+        assert decision.chosen == chosen == one.transition[0]
+        np.testing.assert_allclose(decision.alternatives.cost, cost)
+        np.testing.assert_array_equal(decision.alternatives.probability, probability)
 
 
 def test_after_a_spent_search_the_agent_searches_from_where_it_is() -> None:
@@ -221,7 +230,7 @@ def test_a_search_that_found_nothing_is_not_repeated_after_a_failure(monkeypatch
     one = executor(standing(0, 3, 1), (1, -np.inf), (1, np.inf))
     one.settle()
     assert one.routes[0].outcome is Outcome.UNREACHABLE
-    monkeypatch.setattr(one, "agent", None)
+    monkeypatch.setattr(one, "find_routes", None)
     one.ended(0, False)
     assert one.routes[0] is not None
 

@@ -20,7 +20,7 @@ import safetensors.numpy
 
 from saplan.errors import InputError
 from saplan.games import GAMES, Exchange, Game, Switches
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.rl.settings import settings_for
 from saplan.storage.manifest import AGENT, sealed
 from saplan.training import store
@@ -34,7 +34,7 @@ def config_of(game: Game[Any]) -> RunConfig:
     return RunConfig(game, replace(settings_for(game), hidden=6, edge_hidden=5, capacity=4), steps=999, seed=5)
 
 
-def noisy_agent(config: RunConfig) -> Agent:
+def noisy_agent(config: RunConfig) -> StructuredAgent:
     """An agent of the right shape with noise in every array."""
     random = np.random.default_rng(0)
 
@@ -46,7 +46,7 @@ def noisy_agent(config: RunConfig) -> Agent:
     return jax.tree.map(noise, eqx.filter_eval_shape(untrained_agent, config))
 
 
-def written(directory: Path, game: Game[Any], **options: Any) -> Agent:
+def written(directory: Path, game: Game[Any], **options: Any) -> StructuredAgent:
     agent = noisy_agent(config_of(game))
     save_agent(directory, agent, config_of(game), **options)
     return agent

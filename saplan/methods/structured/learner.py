@@ -17,7 +17,7 @@ from saplan.algebra import Product
 from saplan.games import Game
 from saplan.methods.base import KnowledgeUpdate, Learner, Method
 from saplan.methods.encoders import AlgebraEncoder
-from saplan.methods.structured.agent import Agent
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.edge_detector import EdgeDetector, Replay, edge_loss, empty_replay, push
 from saplan.methods.structured.exploration import exploration_reward
 from saplan.methods.structured.memory import (
@@ -120,9 +120,11 @@ class Structured(Method[StructuredKnowledge]):
     def known(self, knowledge: StructuredKnowledge) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
         return knowledge.memory.size, knowledge.memory.overflow
 
-    def agent_of(self, learner: Learner[StructuredKnowledge], game: Game[Any], settings: StructuredSettings) -> Agent:
+    def agent_of(
+        self, learner: Learner[StructuredKnowledge], game: Game[Any], settings: StructuredSettings
+    ) -> StructuredAgent:
         knowledge = learner.knowledge
-        return Agent(learner.policy, knowledge.detector, *condense(knowledge.memory), game, settings)
+        return StructuredAgent(learner.policy, knowledge.detector, *condense(knowledge.memory), game, settings)
 
 
 def write_replays(knowledge: StructuredKnowledge, entry: Int[Array, "n"], flat: Trajectory) -> tuple[Replay, Replay]:

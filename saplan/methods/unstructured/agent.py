@@ -1,4 +1,4 @@
-"""The unstructured planner in use: its table, sorted on the host, as a graph to plan in."""
+"""The unstructured agent: plans in the graph of its table, sorted on the host."""
 
 from typing import Any, ClassVar
 
@@ -6,19 +6,21 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from saplan.algebra.hashing import hashed_rho
 from saplan.games import Game
-from saplan.goals import Goal, parse_goal
-from saplan.methods.executor import DEFAULT_PLANNER, FirstEdges, PlanExecutor, PlannerSettings
+from saplan.goals import Goal
+from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
+from saplan.methods.executor import choose_actions
+from saplan.methods.plan_executor import FirstEdges, PlanExecutor
 from saplan.methods.policy import Policy
 from saplan.methods.unstructured.rounding import rounded
 from saplan.methods.unstructured.settings import UnstructuredSettings
 from saplan.methods.unstructured.table import Table
-from saplan.planning import Plan, Raised, Route, search
+from saplan.planning import Edges, Plan, Raised, Route, search
 from saplan.planning.search import FREE
-from saplan.rl.settings import Settings
+from saplan.rl.history import empty_history
 
 
 class UnstructuredAgent(eqx.Module):
@@ -31,29 +33,41 @@ class UnstructuredAgent(eqx.Module):
     transition_model: ClassVar[str | None] = "table"
 
     @property
-    def seen(self) -> Game[Any]:
+    def perceived(self) -> Game[Any]:
         """The game as this agent perceives it: in whole numbers."""
         return rounded(self.game)
 
-    def executor(self, state: Any, goals: Goal, planning: PlannerSettings = DEFAULT_PLANNER) -> PlanExecutor:
-        """Several tasks, ready to be carried out side by side."""
-        return PlanExecutor(TablePlanner(self), state, goals, planning)
+    def plan(self, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> Plan:
+        """Likeliest path of attribute sets, by the table."""
+        rho = np.asarray(self.perceived.attributes(state))
+        (route,) = TablePlanner(self).routes(rho[None], one_goal(self.game.space, goal), planner)
+        return route.plan(rho)
 
-    def plan(self, state: Any, goal: Goal | str, planning: PlannerSettings = DEFAULT_PLANNER) -> Plan:
-        """The likeliest path of attribute sets, by the table."""
-        goal = parse_goal(self.game.space, goal) if isinstance(goal, str) else goal
-        rho = np.asarray(self.seen.attributes(state))[None]
-        one = Goal(np.asarray(goal.low)[None], np.asarray(goal.high)[None])
-        return TablePlanner(self).routes(rho, one, planning)[0].plan(rho[0])
+    def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
+        """Next action from a state towards a goal. An executor is faster over several steps: it keeps its search."""
+        return first_action(self, key, state, goal, planner)
+
+    def execute(self, key: PRNGKeyArray, state: Any, transition: int) -> int:
+        """An action towards one edge of the present node, by the present state alone."""
+        states, game = jax.tree.map(lambda x: x[None], state), self.perceived
+        subgoal = TablePlanner(self).subgoal(np.asarray(game.attributes(state)), transition)[None]
+        label, history = jnp.array([transition]), empty_history(1, 1)
+        action, _ = choose_actions(self.policy, game, self.settings, key, states, jnp.asarray(subgoal), label, history)
+        return int(action[0])
+
+    def executor(self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER) -> PlanExecutor:
+        """Executor of several tasks side by side, one state and one goal each."""
+        table = TablePlanner(self)
+        return PlanExecutor(table, table.routes, state, goals, planner)
 
 
 class TablePlanner:
     """The table on the host, sorted, for planning."""
 
     def __init__(self, agent: UnstructuredAgent) -> None:
-        """Takes the nodes that are in use."""
-        self.agent, self.policy, self.game, self.seen = agent, agent.policy, agent.game, agent.seen
-        self.settings: Settings = agent.settings
+        """Take the nodes that are in use."""
+        self.agent, self.policy, self.settings = agent, agent.policy, agent.settings
+        self.game, self.perceived = agent.game, agent.perceived
         table = jax.tree.map(np.asarray, agent.table)
         used = np.flatnonzero(table.tag)
         hashes = hashed_rho(table.rho[used])
@@ -61,36 +75,38 @@ class TablePlanner:
         self.hashes, self.place = hashes[order], used[order]
         self.rho, self.edge, self.explored = table.rho, table.edge, table.explored
         with np.errstate(divide="ignore", invalid="ignore"):
+            self.probability = np.where(table.tried > 0, table.won / table.tried, 0).astype(np.float32)
             self.cost = np.where(table.tried > 0, -np.log(table.won / table.tried), np.inf).astype(np.float32)
 
     def find(self, rho: Float[np.ndarray, "n K"]) -> np.ndarray:
-        """The places of ρ in the table, -1 where it was never seen."""
+        """Places of ρ in the table; -1 for ρ that was never seen."""
         hashes = hashed_rho(np.asarray(rho, np.float32))
         if not len(self.hashes):
             return np.full(len(hashes), -1)
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         return np.where(self.hashes[at] == hashes, self.place[at], -1)
 
-    def edges(self, rho: Float[np.ndarray, "n K"], planning: PlannerSettings) -> tuple[np.ndarray, np.ndarray]:
-        """Ends and costs of all edges of a batch of nodes."""
+    def edges(self, rho: Float[np.ndarray, "n K"], planner: PlannerSettings) -> Edges:
+        """All edges of a batch of nodes."""
         place = self.find(rho)
         edge = self.edge[place]
         there = (edge > 0) & (place >= 0)[:, None]
-        cost = np.where(there & (self.cost[place] < -np.log(planning.floor)), self.cost[place] + FREE, np.inf)
-        return self.rho[edge - 1], cost.astype(np.float32)
+        cost = np.where(there & (self.cost[place] < -np.log(planner.floor)), self.cost[place] + FREE, np.inf)
+        probability = np.where(there, self.probability[place], np.float32(np.nan))
+        return Edges(self.rho[edge - 1], cost.astype(np.float32), probability)
 
     def routes(
-        self, rho: Float[np.ndarray, "n K"], goals: Goal, planning: PlannerSettings, raised: Raised = ()
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
     ) -> list[Route]:
-        """Searches from several ρ to a goal each; `raised` names edges whose cost is higher than it seems."""
-        grain = np.asarray(self.seen.space.grain, np.float32)
-        low, high, edges = np.asarray(goals.low), np.asarray(goals.high), lambda nodes: self.edges(nodes, planning)
-        bounds = planning.max_nodes, planning.max_seconds
-        return search(np.asarray(rho, np.float32), low, high, grain, edges, *bounds, raised)
+        """Routes from several ρ to a goal each; `raised` names edges with an added cost."""
+        grain = np.asarray(self.perceived.space.grain, np.float32)
+        low, high, bounds = np.asarray(goals.low), np.asarray(goals.high), (planner.max_nodes, planner.max_seconds)
+        start = np.asarray(rho, np.float32)
+        return search(start, low, high, grain, lambda nodes: self.edges(nodes, planner), *bounds, raised)
 
-    def first_edges(self, state: Any, planning: PlannerSettings) -> FirstEdges:
-        """The table alone decides; how long an attempt may take is the policy's to say."""
-        return None, np.asarray(expected_steps(self.agent, state))
+    def first_edges(self, state: Any, planner: PlannerSettings) -> FirstEdges:
+        """Expected steps by the policy; the table alone prices the edges."""
+        return FirstEdges(None, np.asarray(expected_steps(self.agent, state)))
 
     def known(self, rho: Float[np.ndarray, "K"]) -> Float[np.ndarray, "D"]:
         """How often every change from ρ was seen."""
@@ -105,13 +121,13 @@ class TablePlanner:
     def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
         """The change towards the target of an edge."""
         target = jnp.asarray(self.subgoal(rho, transition))
-        return np.asarray(self.seen.space.difference(target, jnp.asarray(rho)))
+        return np.asarray(self.perceived.space.difference(target, jnp.asarray(rho)))
 
 
 @eqx.filter_jit
 def expected_steps(agent: UnstructuredAgent, state: Any) -> Float[Array, "n D"]:
-    """How long every change from the present states should take, by the policy's value of it."""
-    game, settings = agent.seen, agent.settings
+    """Expected steps of every change from the present states, by the policy's value of it."""
+    game, settings = agent.perceived, agent.settings
     rho = jax.vmap(game.attributes)(state)
     trunk = agent.policy.trunk(jax.vmap(game.observe)(state), rho)
     targets, _ = agent.table.targets(agent.table.find(rho))

@@ -10,7 +10,7 @@ export class PlanView {
 
   begin() {
     this.past = [];
-    this.thought = null;
+    this.decision = null;
     this.replans = 0;
     this.path.replaceChildren();
     this.options.replaceChildren();
@@ -26,34 +26,34 @@ export class PlanView {
   open(task) {
     this.begin();
     this.past = task.tried.map((tried) => ({ tried }));
-    this.thought = task.thought;
+    this.decision = task.decision;
     this.draw(task);
   }
 
-  // A step: what ended, and what is thought now.
+  // A step: the attempts that ended, and the decision that followed.
   show(moment) {
     this.past.push(...moment.tried.map((tried) => ({ tried })));
-    if (moment.thought) {
-      if (this.differs(moment.thought, moment.tried)) {
+    if (moment.decision) {
+      if (this.differs(moment.decision, moment.tried)) {
         this.replans += 1;
-        this.past.push({ replan: `new plan: ${moment.thought.path.length} transitions` });
+        this.past.push({ replan: `new plan: ${moment.decision.path.length} transitions` });
       }
-      this.thought = moment.thought;
+      this.decision = moment.decision;
     }
-    if (moment.thought || moment.tried.length || moment.ended) this.draw(moment);
+    if (moment.decision || moment.tried.length || moment.ended) this.draw(moment);
   }
 
   // Whether a plan is another than the rest of the one before.
-  differs(thought, tried) {
-    const before = this.thought?.path ?? [];
-    if (!before.length && !thought.path.length) return false;
+  differs(decision, tried) {
+    const before = this.decision?.path ?? [];
+    if (!before.length && !decision.path.length) return false;
     const done = tried.some((one) => one.success && one.name === before[0]?.name) ? 1 : 0;
     const names = (path) => path.map((leg) => leg.name).join("|");
-    return names(before.slice(done)) !== names(thought.path);
+    return names(before.slice(done)) !== names(decision.path);
   }
 
   draw(moment) {
-    const legs = moment.reached ? [] : (this.thought?.path ?? []);
+    const legs = moment.reached ? [] : (this.decision?.path ?? []);
     const rows = this.past.map((entry) => (entry.replan ? this.replanRow(entry.replan) : this.pastRow(entry.tried)));
     legs.forEach((leg, k) => rows.push(this.legRow(leg, k === 0 && !moment.ended)));
     if (moment.reached) rows.push(html("li", { class: "end good" }, html("span", { class: "what" }, "goal reached")));
@@ -66,7 +66,7 @@ export class PlanView {
 
   summary(moment, legs) {
     if (moment.reached) return `carried out, ${this.replans} replans`;
-    if (!legs.length) return this.thought?.words ?? "";
+    if (!legs.length) return this.decision?.words ?? "";
     const chances = legs.map((leg) => leg.chance).filter((chance) => chance !== null);
     const whole = chances.length ? `, p = ${chances.reduce((a, b) => a * b, 1).toFixed(2)} in all` : "";
     return `${legs.length} to go${whole}${this.replans ? `, ${this.replans} replans` : ""}`;
@@ -97,7 +97,7 @@ export class PlanView {
   }
 
   drawOptions(moment) {
-    const { options = [], unit = "" } = this.thought ?? {};
+    const { options = [], unit = "" } = this.decision ?? {};
     const costs = options.map((option) => option.cost).filter((cost) => cost !== null);
     const most = Math.max(...costs, 1e-9);
     const shown = moment.ended ? [] : options;

@@ -92,7 +92,7 @@ export class PlaneView {
     if (!this.plane) return;
     this.trail = task.trail;
     this.aim(task.goal.low, task.goal.high);
-    this.think(task.thought);
+    this.think(task.decision);
     this.draw();
   }
 
@@ -100,13 +100,13 @@ export class PlaneView {
     if (!this.plane) return;
     const last = this.trail.at(-1);
     if (moment.rho.some((value, k) => value !== last[k])) this.trail.push(moment.rho);
-    if (moment.thought) this.think(moment.thought);
+    if (moment.decision) this.think(moment.decision);
     this.draw();
   }
 
-  think(thought) {
-    this.ahead = thought?.path.map((leg) => leg.rho) ?? [];
-    const next = thought?.options.find((option) => option.chosen)?.name;
+  think(decision) {
+    this.ahead = decision?.path.map((leg) => leg.rho) ?? [];
+    const next = decision?.options.find((option) => option.chosen)?.name;
     if (next && next !== this.next) {
       this.next = next;
       if (!this.layer.value) this.heat();

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from saplan.games import task_set
-from saplan.methods.executor import DEFAULT_PLANNER, PAPER_PLANNER
+from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
 from saplan.methods.structured.agent import InExpectation, price_spread
 from saplan.training.store import load
 
@@ -20,13 +20,13 @@ def test_only_where_changes_are_uncertain() -> None:
         (switches, DEFAULT_PLANNER, False),
     ):
         state, goals = task_set(agent.game, 2, 3)
-        assert isinstance(agent.executor(state, goals, planning).agent, InExpectation) == expected
+        assert isinstance(agent.executor(state, goals, planning).find_routes, InExpectation) == expected
 
 
 def test_the_ends_of_a_blow_are_spread_evenly_and_those_of_a_dump_are_not() -> None:
     agent = load("mining")
     rho = jnp.array([[3.0, 5.0, 1.0]])
-    ends, real, cost = price_spread(agent, rho, DEFAULT_PLANNER)
+    ends, real, cost, _, _ = price_spread(agent, rho, DEFAULT_PLANNER)
     blow = int(agent.memory.index(agent.game.space, jnp.array([0.0, 1.0, -1.0])))
     dump = int(agent.memory.index(agent.game.space, jnp.array([-1.0, 0.0, 0.0])))
     np.testing.assert_allclose(ends[0, blow, :, 1], 5 + np.array([0.6, 0.8, 1.0, 1.2, 1.4]), atol=0.02)
@@ -44,5 +44,5 @@ def test_a_task_on_mining_is_carried_out() -> None:
     amounts = np.asarray(agent.game.attributes(jax.tree.map(lambda x: x[0], state)))
     goal = agent.goal(f"m1={amounts[0]:.2f} m2={amounts[1] + 1.5:.2f}")
     one = jax.tree.map(lambda x: jnp.asarray(x)[None], goal)
-    result = agent.executor(state, one).walk(150, 0)
+    result = agent.executor(state, one).run(150, 0)
     assert result.success[0]

@@ -9,15 +9,15 @@ import numpy as np
 
 from saplan.games import make_game
 from saplan.goals import Goal
+from saplan.methods.agent import DEFAULT_PLANNER
 from saplan.methods.base import train_chunk
 from saplan.methods.encoders import OneHotEncoder
-from saplan.methods.executor import DEFAULT_PLANNER
 from saplan.methods.unstructured.agent import TablePlanner, UnstructuredAgent
 from saplan.methods.unstructured.learner import Unstructured, draw_neighbour
 from saplan.methods.unstructured.rounding import rounded
 from saplan.methods.unstructured.settings import UnstructuredSettings
 from saplan.rl.settings import ExploringSettings
-from tests.methods.probe import GAME, SMALL, standing
+from tests.methods.probe import GAME, PRESS, RIGHT, SMALL, standing
 
 SHARED = {field.name: getattr(SMALL, field.name) for field in fields(ExploringSettings)}
 SETTINGS = UnstructuredSettings(**SHARED, nodes=64, degree=4, epoch=8)
@@ -46,18 +46,29 @@ def test_the_graph_is_found_and_nothing_else() -> None:
 
 def test_it_reaches_its_goals() -> None:
     state = jax.tree.map(lambda x: x[None], standing(1, 0, 0))
-    result = trained().executor(state, goals((3, -np.inf), (3, np.inf)), DEFAULT_PLANNER).walk(60, 0)
+    result = trained().executor(state, goals((3, -np.inf), (3, np.inf)), DEFAULT_PLANNER).run(60, 0)
     assert result.success.all()
     assert [attempt.delta for attempt in result.attempts if attempt.success] == [(0.0, 1.0), *[(1.0, 0.0)] * 3]
 
 
 def test_costs_are_those_of_the_table() -> None:
     planner = TablePlanner(trained())
-    ends, cost = planner.edges(np.array([[0.0, 1.0], [9.0, 9.0]], np.float32), DEFAULT_PLANNER)
+    ends, cost, probability, _ = planner.edges(np.array([[0.0, 1.0], [9.0, 9.0]], np.float32), DEFAULT_PLANNER)
     there = np.isfinite(cost[0])
+    np.testing.assert_allclose(-np.log(probability[0][there]), cost[0][there], atol=1e-6)
+    assert np.isnan(probability[1]).all()
     assert {tuple(end) for end in ends[0][there]} == {(1.0, 1.0), (0.0, 0.0)}
     assert (cost[0][there] < 0.2).all()
     assert not np.isfinite(cost[1]).any(), "of a node never seen nothing is known"
+
+
+def test_an_agent_plans_and_acts() -> None:
+    agent, key = trained(), jax.random.key(0)
+    plan = agent.plan(standing(0, 0, 0), "count=2")
+    assert plan.rho == ((0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (2.0, 1.0))
+    assert all(step.probability > 0.8 and step.steps is None for step in plan.path)
+    assert agent.act(key, standing(0, 1, 1), "count=2") == PRESS
+    assert agent.execute(key, standing(1, 0, 0), plan.transitions[0]) == RIGHT
 
 
 def test_a_set_has_no_neighbourhoods() -> None:
