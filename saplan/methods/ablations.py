@@ -1,4 +1,4 @@
-"""The same game with a poorer algebra, to see what each part of it is worth."""
+"""Games with a reduced algebra, to measure what each part of the algebra is worth."""
 
 import functools
 from collections.abc import Callable
@@ -17,7 +17,7 @@ FULL = "full"
 @functools.cache
 def _raw_kind(kind: type[Block]) -> type[Block]:
     class Raw(kind):  # type: ignore[misc,valid-type]
-        """A block whose elements and changes are shown to networks as the numbers that they are."""
+        """A block that shows its elements and changes to networks as plain numbers."""
 
         width = delta_width = 1
 
@@ -31,22 +31,22 @@ def _raw_kind(kind: type[Block]) -> type[Block]:
 
 
 def raw(block: Block) -> Block:
-    """The block with plain numbers for features."""
+    """The block with plain numbers as features."""
     return _raw_kind(type(block))(**{field.name: getattr(block, field.name) for field in fields(block)})  # type: ignore[arg-type]
 
 
 def straight(block: Block) -> Block:
-    """ℤ in place of ℤ/q: the step from the last position to the first is a change of its own."""
+    """ℤ in place of ℤ/q: the step from the last position to the first is a separate change."""
     return Integer() if isinstance(block, Cyclic) else block
 
 
 ALGEBRAS: dict[str, Callable[[Block], Block]] = {"raw": raw, "integers": straight}
-"""What becomes of every block."""
+"""The reduced form of every block."""
 
 
 @dataclass(frozen=True)
 class Ablated(GameWrapper):
-    """A game whose blocks are poorer; its ρ are the same numbers."""
+    """A game with reduced blocks and the same numbers ρ."""
 
     algebra: str
 
@@ -57,7 +57,7 @@ class Ablated(GameWrapper):
 
 
 def ablated(game: Game[Any], algebra: str) -> Game[Any]:
-    """The game with this algebra; the game itself for the full one."""
+    """The game with this algebra; the game itself for the full algebra."""
     if algebra == FULL:
         return game
     if algebra not in ALGEBRAS:

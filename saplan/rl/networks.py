@@ -1,7 +1,7 @@
-"""Networks over what is seen: one trunk per state, and a light head per goal.
+"""Networks over observations: one trunk per state, and a light head per goal.
 
-A goal enters after the trunk, as a gain and a shift before the last nonlinearity. So the costly part is computed once
-per state however many goals are asked about it, and that is what makes learning about all of them at once affordable.
+A goal enters after the trunk, as a gain and a shift before the last nonlinearity. The costly part is therefore computed
+once per state, for any number of goals, which makes learning about all of them at once affordable.
 """
 
 import equinox as eqx
@@ -29,13 +29,13 @@ class Linear(eqx.Module):
 
 
 def normalise(x: Batch) -> Batch:
-    """Layer normalisation without parameters: the layer after it has weights enough."""
+    """Layer normalisation without parameters: the next layer has weights of its own."""
     centred = x - jnp.mean(x, axis=-1, keepdims=True)
     return centred * jax.lax.rsqrt(jnp.mean(centred**2, axis=-1, keepdims=True) + 1e-5)
 
 
 def bag(table: Float[Array, "vocabulary features"], words: Int[Array, "batch slots"]) -> Float[Array, "batch features"]:
-    """The sum of the words' rows, by whichever way the platform does fast; the mathematics is the same."""
+    """Sum of the words' rows, by the implementation that is fast on the platform; the mathematics is the same."""
     return jax.lax.platform_dependent(table, words, cpu=_bag_by_scan, default=_bag_by_product)
 
 
@@ -64,7 +64,7 @@ class Head(eqx.Module):
     def __call__(
         self, trunk: Float[Array, "... hidden"], goal: Float[Array, "... goal"], part: slice = slice(None)
     ) -> Float[Array, "... outputs"]:
-        """What is computed once per state and goal; the leading axes of both broadcast. `part`: only these outputs."""
+        """The part that depends on state and goal; the leading axes of both broadcast. `part` selects outputs."""
         mixed = trunk * (1 + self.gain(goal)) + self.shift(goal)
         return jax.nn.relu(normalise(mixed)) @ self.outputs.weight[:, part] + self.outputs.bias[part]
 
@@ -79,7 +79,7 @@ class PictureEyes(eqx.Module):
 
     @classmethod
     def init(cls, key: PRNGKeyArray, shape: tuple[int, int, int], outputs: int, features: int = 16) -> "PictureEyes":
-        """Nothing learnt yet."""
+        """An untrained network."""
         keys, (rows, columns, channels) = jax.random.split(key, 3), shape
         first = jax.random.normal(keys[0], (3, 3, channels, features)) * (2 / (9 * channels)) ** 0.5
         second = jax.random.normal(keys[1], (3, 3, features, features)) * (2 / (9 * features)) ** 0.5
@@ -96,16 +96,16 @@ class PictureEyes(eqx.Module):
 
 
 def convolve(x: Float[Array, "n h w c"], kernel: Float[Array, "3 3 c d"], stride: int = 1) -> Float[Array, "n i j d"]:
-    """A convolution at every place, or at every second one."""
+    """A 3 × 3 convolution with the given stride."""
     by = (stride, stride)
     return jax.lax.conv_general_dilated(x, kernel, by, "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
 class GoalNetwork(eqx.Module):
-    """(what is seen, features of ρ) → trunk, and a head on it."""
+    """(observation, features of ρ) → trunk, and a head on it."""
 
     table: Float[Array, "vocabulary hidden"] | None
-    """Rows of the words; None for a network that sees none."""
+    """Embeddings of the words; None for a network without words."""
     eyes: Linear | PictureEyes | None
     """For numbers, for a picture, or None."""
     inputs: Linear
@@ -145,12 +145,12 @@ class GoalNetwork(eqx.Module):
         )
 
     def trunk(
-        self, sight: Shaped[Array, "batch slots"] | None, state: Float[Array, "... state"]
+        self, observation: Shaped[Array, "batch slots"] | None, state: Float[Array, "... state"]
     ) -> Float[Array, "... hidden"]:
-        """What is computed once per state."""
+        """The part that depends on the state alone."""
         total = self.inputs(state)
-        if self.table is not None and sight is not None:
-            total = total + bag(self.table, sight)
-        elif self.eyes is not None and sight is not None:
-            total = total + self.eyes(sight)
+        if self.table is not None and observation is not None:
+            total = total + bag(self.table, observation)
+        elif self.eyes is not None and observation is not None:
+            total = total + self.eyes(observation)
         return self.hidden(jax.nn.relu(normalise(total)))

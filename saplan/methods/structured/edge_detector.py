@@ -1,8 +1,8 @@
-"""The edge detector ED(ρ, δρ), which says whether a change can be made at a place.
+"""The edge detector ED(ρ, δρ): the probability that the change δρ is feasible at ρ.
 
-Two heads on one trunk, because two things are asked. *Proposing* needs a balanced answer: half feasible examples, half
-failures, so that a hard transition is not given up for being rare. *Planning* needs a calibrated one: the executor's
-outcomes at their natural frequency. A third output is the logarithm of how many steps a success takes.
+Two heads on one trunk answer two questions. *Proposing* needs a balanced answer, trained on half feasible examples and
+half failures, so that a hard transition is not given up for being rare. *Planning* needs a calibrated one, trained on
+execution outcomes at their natural frequency. A third output is the logarithm of the steps that a success takes.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from saplan.rl.returns import masked_mean
 
 
 class EdgeScores(NamedTuple):
-    """What the detector says of an edge; logits and logarithms, as the losses want them."""
+    """Scores of an edge, as logits and logarithms."""
 
     feasible: Float[Array, "..."]
     """Balanced logit: worth proposing?"""
@@ -36,16 +36,16 @@ class EdgeDetector(eqx.Module):
 
     @classmethod
     def init(cls, key: PRNGKeyArray, space: Product, hidden: int) -> "EdgeDetector":
-        """A detector that has seen nothing."""
+        """An untrained detector."""
         return cls(
             GoalNetwork.init(key, state_width=space.width, goal_width=space.delta_width, hidden=hidden, outputs=3)
         )
 
     def __call__(self, space: Product, rho: Rho, delta: Delta) -> EdgeScores:
-        """Scores edges; the leading axes of ρ and δρ broadcast.
+        """Score edges; the leading axes of ρ and δρ broadcast.
 
-        What changes by itself is left out: it would differ between the start of an attempt, when a plan asks, and its
-        end, which is when a change is seen.
+        Exogenous attributes are left out: they differ between the start of an attempt, when a plan asks, and its end,
+        when the change happens.
         """
         if space.exogenous.any():
             rho = jnp.where(space.exogenous, 0.0, rho)
@@ -54,10 +54,10 @@ class EdgeDetector(eqx.Module):
 
 
 class Replay(eqx.Module):
-    """One ring of examples per transition of 𝓑; the oldest is overwritten.
+    """One ring buffer of examples per transition of 𝓑; the oldest example is overwritten.
 
-    A ring each, because transitions differ in frequency by orders of magnitude: in one common ring the easy ones would
-    fill it, and a rare one would be judged by its failures alone until nobody tried it any more.
+    Frequencies of transitions differ by orders of magnitude. In a common buffer the easy ones would displace the rest,
+    and a rare transition would be judged by its failures alone until it was no longer tried.
     """
 
     rho: Float[Array, "C n K"]
@@ -68,7 +68,7 @@ class Replay(eqx.Module):
 
 
 def empty_replay(space: Product, transitions: int, capacity: int) -> Replay:
-    """Rings with nothing in them."""
+    """Empty buffers."""
     zero = jnp.zeros(transitions, jnp.int32)
     shape = (transitions, capacity)
     return Replay(jnp.zeros((*shape, space.size)), jnp.zeros(shape, bool), jnp.ones(shape), zero, zero)
@@ -82,13 +82,13 @@ def push(
     steps: Float[Array, "m"],
     keep: Bool[Array, "m"],
 ) -> Replay:
-    """Appends the examples that are marked, each to the ring of its transition."""
+    """Append the marked examples, each to the buffer of its transition."""
     transitions, capacity = replay.success.shape
     member = (entry[:, None] == jnp.arange(transitions)) & keep[:, None]
     count = jnp.sum(member, axis=0, dtype=jnp.int32)
     rank = jnp.sum(jnp.where(member, jnp.cumsum(member, axis=0) - 1, 0), axis=1)
     ring = jnp.clip(entry, 0, transitions - 1)
-    # Of more examples than a ring holds, the newest stay.
+    # If there are more examples than a buffer holds, the newest stay.
     fits = jnp.any(member, axis=1) & (rank >= count[ring] - capacity)
     row = jnp.where(fits, ring, transitions)
     slot = (replay.next[ring] + rank) % capacity
@@ -103,7 +103,7 @@ def push(
 
 
 def draw(key: PRNGKeyArray, replay: Replay, batch: int) -> tuple[Int[Array, "batch"], Int[Array, "batch"]]:
-    """Places (transition, slot) of a batch: the transition uniform among those with examples, the example within it."""
+    """(transition, slot) of a batch: uniform over transitions that have examples, then uniform within each."""
     entry_key, slot_key = jax.random.split(key)
     entry = jax.random.categorical(entry_key, jnp.where(replay.filled > 0, 0.0, -jnp.inf), shape=(batch,))
     slot = jax.random.randint(slot_key, (batch,), 0, jnp.maximum(replay.filled[entry], 1))

@@ -1,4 +1,4 @@
-"""The exploration reward R_exp: what makes finding a transition worth while."""
+"""The exploration reward R_exp: it pays for surprising transitions and for rarely visited attribute values."""
 
 import jax
 import jax.numpy as jnp
@@ -12,17 +12,17 @@ from saplan.rl.rollout import Trajectory
 
 
 def joint_rarity(memory: Memory, space: Product, rho: Rho) -> Float[Array, "..."]:
-    """How rarely exploration saw this combination of attribute values."""
+    """How rarely exploration visited this combination of attribute values."""
     share = (joint_counts(memory.explored_cells, space, rho) + 1) / (jnp.sum(memory.explored_cells) + 1)
     return share**-0.5
 
 
 def rarity(memory: Memory, space: Product, rho: Rho, before: Rho) -> Float[Array, "..."]:
-    """h: how rarely exploration saw the values that have changed, the least rare of them deciding.
+    """h: how rarely exploration visited the values that changed; the least rare of them decides.
 
-    The paper's h takes the minimum over all coordinates, of which the unchanged contribute zero: as printed it is zero
-    for every transition of its games. The minimum over *changed* coordinates is meant. Shares, not raw counts, keep it
-    from fading as training goes on.
+    The paper's h takes the minimum over all coordinates, and unchanged ones contribute zero: as printed it is zero for
+    every transition of its games. It must mean the minimum over *changed* coordinates. Shares instead of raw counts
+    keep h from fading during training.
     """
     counts = marginals(memory.explored, space, rho)
     share = (counts + 1) / (jnp.sum(memory.explored[0]) + 1)

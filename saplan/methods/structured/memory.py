@@ -1,4 +1,4 @@
-"""Memory: 𝓑, every distinct change of ρ ever seen, and the marginal counts of visited attribute values."""
+"""Memory: 𝓑, the set of all distinct changes of ρ seen so far, and counts of visited attribute values."""
 
 import equinox as eqx
 import jax
@@ -10,39 +10,39 @@ from saplan.algebra.hashing import joint_cell
 
 NO_ENTRY = -1
 NEW_PER_UPDATE = 8
-"""Distinct new changes that one update can take in; what is left over is met again soon."""
+"""Distinct new changes that one update can add; the others will be seen again soon."""
 
 
 class Memory(eqx.Module):
-    """𝓑 in fixed-capacity arrays, `size` of them in use, and counts per coordinate and bin."""
+    """𝓑 in arrays of fixed capacity, `size` entries in use, and counts per coordinate and bin."""
 
     key: Float[Array, "C K"]
-    """The canonical form of every transition: what decides whether two changes are the same."""
+    """Canonical form of every transition: two changes are the same if their canonical forms are equal."""
     delta: Float[Array, "C K"]
-    """The change to expect: exact for discrete attributes, on ℝ the mean of those that fell into the entry."""
+    """The change to expect: exact for discrete attributes, on ℝ the mean of the entry's changes."""
     offset: Float[Array, "C K"]
-    """Mean of the changes that fell into an entry, minus its key: small, so that nothing is lost to rounding."""
+    """Mean of an entry's changes minus its key: small, so that rounding loses nothing."""
     squares: Float[Array, "C K"]
     """Sum of squared deviations from that mean."""
     seen: Int32[Array, "C"]
-    """How often each transition was made, by whichever policy."""
+    """How often each transition was made, by either policy."""
     tried: Int32[Array, "C"]
     succeeded: Int32[Array, "C"]
     """How often execution attempted it, and how often with success."""
     size: Int32[Array, ""]
     overflow: Int32[Array, ""]
-    """Changes that found no room."""
+    """Changes that found no free entry."""
     explored: Int32[Array, "K bins"]
     executed: Int32[Array, "K bins"]
     """p_expl and p_exec: visits to every bin of every coordinate by the two policies."""
     explored_cells: Int32[Array, "cells"]
     executed_cells: Int32[Array, "cells"]
-    """The same for joint cells, the bins of all coordinates together, hashed into tables of fixed size. Two places
-    that share a cell look a little less new; an agent in use has empty tables and a `Visited` in their place."""
+    """The same for joint cells: the bins of all coordinates together, hashed into tables of fixed size. Two values of ρ
+    that share a cell look slightly less new. A trained agent has empty tables and a `Visited` instead."""
 
     @property
     def spread(self) -> Delta:
-        """The standard deviation of what fell into each entry; zero for discrete attributes."""
+        """Standard deviation of each entry's changes; zero for discrete attributes."""
         return jnp.sqrt(self.squares / jnp.maximum(self.seen, 1)[:, None])
 
     @property
@@ -50,7 +50,7 @@ class Memory(eqx.Module):
         return jnp.arange(self.key.shape[0]) < self.size
 
     def trusted(self, rare: float) -> Bool[Array, "C"]:
-        """Those in use that make up at least this share of all changes seen."""
+        """Entries in use that make up at least the share `rare` of all changes seen."""
         return self.used & (self.seen >= rare * jnp.sum(self.seen))
 
     def entry_of(self, keys: Delta) -> Int[Array, "..."]:
@@ -64,7 +64,7 @@ class Memory(eqx.Module):
 
 
 def empty_memory(space: Product, capacity: int, cells: int) -> Memory:
-    """Nothing seen yet."""
+    """A memory of nothing."""
     rows, counts = jnp.zeros((capacity, space.size)), jnp.zeros(capacity, jnp.int32)
     bins, table = jnp.zeros((space.size, max(space.bins)), jnp.int32), jnp.zeros(cells, jnp.int32)
     zero = jnp.zeros((), jnp.int32)
@@ -135,7 +135,7 @@ def _merge(
 def count_visits(
     memory: Memory, space: Product, rho: Rho, exploring: Bool[Array, "n"], executing: Bool[Array, "n"]
 ) -> Memory:
-    """Adds the visits of a batch of ρ by either policy."""
+    """Count the visits of a batch of ρ by either policy."""
     member = space.bin(rho)[:, :, None] == jnp.arange(memory.explored.shape[1])
     place = cell(space, rho, memory.explored_cells.shape[0])
 
@@ -166,12 +166,12 @@ def count_attempts(
 
 
 def marginals(counts: Int32[Array, "K bins"], space: Product, rho: Rho) -> Int32[Array, "... K"]:
-    """The counts of every coordinate of a batch of ρ."""
+    """Counts of every coordinate of a batch of ρ."""
     return counts[jnp.arange(counts.shape[0]), space.bin(rho)]
 
 
 def joint_counts(table: Int32[Array, "cells"], space: Product, rho: Rho) -> Int32[Array, "..."]:
-    """The counts of the joint cells of a batch of ρ."""
+    """Counts of the joint cells of a batch of ρ."""
     return table[cell(space, rho, table.shape[0])]
 
 
@@ -181,7 +181,7 @@ def cell(space: Product, rho: Rho, cells: int) -> Int[Array, "..."]:
 
 
 class Visited(eqx.Module):
-    """Which joint cells either policy has visited, one bit each: all that an agent in use needs of the counts."""
+    """Which joint cells either policy has visited, one bit each: all that a trained agent needs of the counts."""
 
     bits: UInt8[Array, "bytes"]
 
@@ -192,7 +192,7 @@ class Visited(eqx.Module):
 
 
 def condense(memory: Memory) -> tuple[Memory, Visited]:
-    """The memory of an agent in use: without the tables of joint cells, a thirty-second of which is left as bits."""
+    """The memory of a trained agent: one bit per joint cell in place of two counts."""
     visited = Visited(jnp.packbits(memory.explored_cells + memory.executed_cells > 0))
     empty = jnp.zeros(0, jnp.int32)
     return eqx.tree_at(lambda m: (m.explored_cells, m.executed_cells), memory, (empty, empty)), visited

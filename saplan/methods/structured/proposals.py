@@ -1,4 +1,4 @@
-"""Transition proposals: which change the execution policy should try next."""
+"""Transition proposals: the change that the execution policy tries next."""
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +13,10 @@ from saplan.methods.structured.settings import StructuredSettings
 def proposal_weights(
     memory: Memory, detector: EdgeDetector, space: Product, settings: StructuredSettings, rho: Rho
 ) -> Float[Array, "lanes C"]:
-    """The distribution over 𝓑 at every ρ: uniform with probability s_0, else by γ, both over what p_0 leaves.
+    """Distribution over 𝓑 at every ρ: uniform with probability s_0, else by γ, over the transitions above p_0.
 
-    γ(δρ) = (1 + p_expl) / (1 + p_exec) at ρ + δρ, normalised over 𝓑, with joint counts or, as in
-    the paper, the least of the marginals. Ends outside the space are never proposed.
+    γ(δρ) = (1 + p_expl) / (1 + p_exec) at ρ + δρ, normalised over 𝓑, with joint counts or, as in the paper, the least
+    of the marginal counts. Transitions that leave the space are never proposed.
     """
     ends = space.compose(rho[:, None, :], memory.delta[None])
     inside = memory.trusted(settings.rare) & space.contains(ends)
@@ -30,10 +30,10 @@ def proposal_weights(
         behind = jnp.min(marginals(memory.executed, space, ends), axis=-1)
     gamma = normalised(likely * ((1 + ahead) / (1 + behind)))
     mixed = settings.uniform * normalised(likely * 1.0) + (1 - settings.uniform) * gamma
-    # The last terms keep every row a distribution, also where nothing is known or nothing is thought likely.
+    # The last terms keep every row a distribution, even if no transition is known or likely.
     return (1 - settings.doubt) * mixed + settings.doubt * normalised(inside * 1.0) + 1e-9 * inside + 1e-30
 
 
 def normalised(weights: Float[Array, "lanes C"]) -> Float[Array, "lanes C"]:
-    """Every row scaled to sum to one, or left at zero."""
+    """Rows scaled to sum to one; rows of zeros stay zero."""
     return weights / jnp.maximum(jnp.sum(weights, axis=-1, keepdims=True), 1e-9)

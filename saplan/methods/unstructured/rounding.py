@@ -1,4 +1,4 @@
-"""A game seen through whole numbers, for methods that know attributes only as symbols."""
+"""A game with real attributes rounded to integers, for methods that know attributes only as symbols."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ class Rounded(GameWrapper):
         return jnp.where(real, jnp.round(rho), rho)
 
     def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
-        """Rounding hides whether a change is possible; what is in a table was seen, so it is."""
+        """One: rounding hides feasibility, and the table holds only changes that happened."""
         return jnp.ones(())
 
 
@@ -36,5 +36,5 @@ def _whole(block: Block) -> Block:
 
 
 def rounded(game: Game[Any]) -> Game[Any]:
-    """The game in whole numbers; the game itself if it is already."""
+    """The game with rounded attributes; the game itself if it has no real ones."""
     return Rounded(game) if any(isinstance(block, Real) for block in game.space.blocks) else game

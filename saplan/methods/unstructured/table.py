@@ -1,8 +1,8 @@
 """The unstructured planner's memory: a graph of attribute sets, in a hash table of fixed size on the device.
 
-Nodes are found by hashing ρ, with a few probes; every node has room for some out-edges, which point at nodes. A batch
-is taken in at once: who wants the same free place, and is not the same node, is told apart by a maximum, and the loser
-looks further. What finds no room is counted.
+A node is found by hashing ρ, with a few probes; every node has room for some out-edges, which point at nodes. A batch
+is inserted at once: among different nodes that claim the same free place the largest tag wins, and the others probe
+further. Nodes and edges that find no place are counted as overflow.
 """
 
 import equinox as eqx
@@ -14,7 +14,7 @@ from saplan.algebra import Rho
 from saplan.algebra.hashing import fingerprint
 
 PROBES = 16
-"""Places that a node may stand in, from the one its hash names."""
+"""Places that a node may take, starting from its hash."""
 NONE = -1
 
 
@@ -27,12 +27,12 @@ class Table(eqx.Module):
     edge: Int32[Array, "N D"]
     """One more than the node that each out-edge leads to; 0 where there is none."""
     explored: Int32[Array, "N D"]
-    """How often each change was seen, whoever made it."""
+    """How often each change was seen, by either policy."""
     tried: Float[Array, "N D"]
     won: Float[Array, "N D"]
     """Execution attempts and successes, both decaying."""
     overflow: Int32[Array, ""]
-    """Changes that found no room."""
+    """Changes that found no place."""
 
     @property
     def nodes(self) -> Int32[Array, ""]:
@@ -45,19 +45,19 @@ class Table(eqx.Module):
         return jnp.sum(self.edge > 0, dtype=jnp.int32)
 
     def find(self, rho: Rho) -> Int32[Array, "n"]:
-        """The places of nodes, NONE where there is none."""
+        """Places of nodes, NONE where the table has none."""
         home, tag = fingerprint(rho)
         place = (home[:, None] + jnp.arange(PROBES)) % len(self.tag)
         match = self.tag[place] == tag[:, None]
         return jnp.where(jnp.any(match, axis=1), jnp.take_along_axis(place, _first(match), 1)[:, 0], NONE)
 
     def column(self, node: Int[Array, "n"], target: Int[Array, "n"]) -> Int[Array, "n"]:
-        """Which out-edge of a node leads to a target, NONE where none does."""
+        """The out-edge of each node that leads to its target, NONE where none does."""
         match = (self.edge[node] == target[:, None] + 1) & (node >= 0)[:, None] & (target >= 0)[:, None]
         return jnp.where(jnp.any(match, axis=1), _first(match)[:, 0], NONE)
 
     def targets(self, node: Int[Array, "n"]) -> tuple[Float[Array, "n D K"], Bool[Array, "n D"]]:
-        """ρ at the ends of all out-edges, and which of them there are."""
+        """ρ at the ends of all out-edges, and which out-edges exist."""
         edge = self.edge[node]
         return self.rho[edge - 1], (edge > 0) & (node >= 0)[:, None]
 
@@ -67,7 +67,7 @@ def _first(match: Bool[Array, "n m"]) -> Int[Array, "n 1"]:
 
 
 def empty_table(nodes: int, degree: int, attributes: int) -> Table:
-    """Nothing seen yet."""
+    """A table of nothing."""
     pairs = (nodes, degree)
     return Table(
         tag=jnp.zeros(nodes, jnp.uint32),
@@ -81,7 +81,7 @@ def empty_table(nodes: int, degree: int, attributes: int) -> Table:
 
 
 def admit(table: Table, rho: Rho, keep: Bool[Array, "n"]) -> tuple[Table, Int32[Array, "n"]]:
-    """Gives the marked ρ places; returns them too, NONE where there was no room."""
+    """Insert the marked ρ; also their places, NONE where there was no room."""
     size, (home, tag) = len(table.tag), fingerprint(rho)
 
     def probe(carry: tuple[Array, Array], step: Array) -> tuple[tuple[Array, Array], None]:
@@ -101,7 +101,7 @@ def admit(table: Table, rho: Rho, keep: Bool[Array, "n"]) -> tuple[Table, Int32[
 def link(
     table: Table, node: Int32[Array, "n"], target: Int32[Array, "n"], keep: Bool[Array, "n"]
 ) -> tuple[Table, Int32[Array, "n"]]:
-    """Gives the marked pairs of nodes an edge each; returns its column too, NONE where there was no room."""
+    """Insert an edge for each marked pair of nodes; also its column, NONE where there was no room."""
     size, degree = table.edge.shape
     keep = keep & (node >= 0) & (target >= 0)
 
@@ -118,7 +118,7 @@ def link(
 
 
 def count_changes(table: Table, before: Rho, after: Rho, changed: Bool[Array, "n"]) -> tuple[Table, Int32[Array, "n"]]:
-    """Counts the changes of a rollout; also the column of each change, NONE where there was no room."""
+    """Count the changes of a rollout; also the column of each change, NONE where there was no room."""
     table, node = admit(table, before, changed)
     table, target = admit(table, after, changed)
     table, column = link(table, node, target, changed)
@@ -141,7 +141,7 @@ def count_tries(
     success: Bool[Array, "n"],
     decay: Float[Array, ""],
 ) -> Table:
-    """Counts execution attempts from nodes along their columns; earlier counts fade by `decay`."""
+    """Count execution attempts from nodes along their columns; earlier counts fade by `decay`."""
     rows = jnp.where(tried & (node >= 0) & (column >= 0), node, len(table.tag))
     add = lambda counts, what: counts.at[rows, column].add(what.astype(jnp.float32), mode="drop")  # noqa: E731
     fade = lambda counts: jax.lax.cond(decay < 1, lambda c: c * decay, lambda c: c, counts)  # noqa: E731
