@@ -268,7 +268,7 @@ class GraphOracle(OracleExecutor):
 FINE = 8
 """Cells per unit of a mineral: a dump is exactly one unit."""
 YIELDS = 5
-"""Yields that value iteration tells apart."""
+"""Levels of yield in value iteration."""
 SWEEPS = 120
 """Passes of value iteration, more than changes in any sensible plan."""
 SETTLED = 0.01
@@ -322,7 +322,7 @@ class MiningOracle(OracleExecutor):
 
 
 def yield_levels(game: Mining) -> Float[np.ndarray, "levels"]:
-    """The yields that value iteration tells apart, in the middle of equally likely ranges."""
+    """Levels of yield in value iteration: the middles of equally likely ranges."""
     return game.yield_low + (game.yield_high - game.yield_low) * (np.arange(YIELDS) + 0.5) / YIELDS
 
 

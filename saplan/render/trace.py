@@ -135,5 +135,5 @@ def _never_met(space: Product, route: AnyRoute) -> list[str]:
     return [", ".join(never)] if never else []
 
 
-def _rounded(value: float | None) -> float | None:
+def _rounded(value: float | np.floating | None) -> float | None:
     return round(float(value), 4) if value is not None and np.isfinite(value) else None
