@@ -170,7 +170,9 @@ def _draw_chance(canvas: Canvas, plan_step: PlanStep, x: int, y: int) -> None:
         return
     _plate(canvas, x, y - 3, 80, 6, palette.LINE)
     _plate(canvas, x, y - 3, max(6.0, 80 * plan_step.chance), 6, palette.GOOD)
-    steps = "" if plan_step.steps is None else f"   {plan_step.steps:.0f} steps"
+    steps = ""
+    if plan_step.steps is not None:
+        steps = f"   {plan_step.steps:.0f} {'step' if round(plan_step.steps) == 1 else 'steps'}"
     canvas.write(f"p {plan_step.chance:.2f}{steps}", x + 92, y, colour=palette.SOFT)
 
 
