@@ -617,7 +617,7 @@ def manifest_cases(folder: Path, base: str, each: int) -> Iterator[Case]:
 def agent_cases(folder: Path, base: str, each: int) -> Iterator[Case]:
     manifest = json.loads((folder / base / "manifest.json").read_text())
     read: Callable[[Path], Any] = lambda run: json.loads((run / "manifest.json").read_text())  # noqa: E731
-    free = ("about", "config.looks", "config.eval_tasks", "manifest_sha256")
+    free = ("about", "config.eval_points", "config.eval_tasks", "manifest_sha256")
     group, words = f"manifests of agents of {base}", PLAN if base == "structured-switches" else EVALUATE
     yield from spoilt_data(group, base, words, read, write_agent_manifest, free, manifest, each)
     for about in ([], "x", 5, {"steps_trained": True}, {"steps_trained": HUGE}, {"hardware": []}, {"command": 5}):

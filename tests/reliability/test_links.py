@@ -39,7 +39,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("target", ["file", "inner", "nowhere"])
-@pytest.mark.parametrize("name", [*OWN, "looks/64", "checkpoints/000000001-0123456789abcdef", "checkpoints/.new"])
+@pytest.mark.parametrize("name", [*OWN, "evaluations/64", "checkpoints/000000001-0123456789abcdef", "checkpoints/.new"])
 def test_a_run_with_a_link_is_not_resumed(
     name: str, target: str, copy: Path, outside: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
