@@ -186,7 +186,7 @@ def test_demo(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
 
     monkeypatch.setattr("saplan.training.train.train", train)
     printed = said(capsys, "demo", "--steps", "2000000", "--seed", "1", "--tasks", "1")
-    assert asked == [(("switches", 2_000_000, 1), {"eval_points", "show"})]
+    assert asked == [(("switches", 2_000_000, 1), {"eval_points", "progress"})]
     for words in ("2 M steps", "Evaluating on 1 tasks", "(paper: 89.3% after 50 M steps)", "Plan: ", "Carrying it out"):
         assert words in printed
 
