@@ -14,11 +14,6 @@ Statistic = Callable[[Float[np.ndarray, "*many runs strata"]], Any]
 """One number for each of many tables of scores, one column per game, one row per seed."""
 
 
-def mean(scores: Float[np.ndarray, "*many runs strata"]) -> Any:
-    """The mean over all runs of all strata."""
-    return np.mean(scores, axis=(-2, -1))
-
-
 def interquartile_mean(scores: Float[np.ndarray, "*many runs strata"]) -> Any:
     """The mean of the middle half of all runs of all strata; a quarter, rounded down, is cut at either end."""
     flat = scores.reshape(*scores.shape[:-2], -1)
