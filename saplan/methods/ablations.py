@@ -45,7 +45,7 @@ ALGEBRAS: dict[str, Callable[[Block], Block]] = {"raw": raw, "integers": straigh
 
 
 @dataclass(frozen=True)
-class Ablated(GameWrapper):
+class Ablated(GameWrapper[Any]):
     """A game whose blocks are poorer; its ρ are the same numbers."""
 
     algebra: str

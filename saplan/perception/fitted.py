@@ -27,7 +27,7 @@ class Perceived(eqx.Module):
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(GameWrapper):
+class Fitted(GameWrapper[Any]):
     """The same game, seen through f̂.
 
     A real that is read within a quarter of its resolution stays as it was perceived before: else every step would look
