@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError
     from saplan.experiments.result_file import write_result
     from saplan.games import Exchange, Game, Mining, Switches, make_game, task_set
-
-    # from saplan.games.contract import check_game
+    from saplan.games.contract import check_game
     from saplan.goals import Goal, parse_goal
     from saplan.methods.agent import Agent, PlannerSettings
     from saplan.methods.curriculum import CurriculumSettings
@@ -40,7 +39,7 @@ _HOMES = {
     "saplan.errors": ("InputError", "NoPathError", "NotFiniteError", "StoppedError"),
     "saplan.experiments.result_file": ("write_result",),
     "saplan.games": ("Exchange", "Game", "Mining", "Switches", "make_game", "task_set"),
-    # "saplan.games.contract": ("check_game",),
+    "saplan.games.contract": ("check_game",),
     "saplan.goals": ("Goal", "parse_goal"),
     "saplan.methods.executor": ("EvalResult",),
     "saplan.methods.agent": ("Agent", "PlannerSettings"),
@@ -93,7 +92,7 @@ __all__ = [
     "StructuredSettings",
     "Switches",
     "UnstructuredSettings",
-    # "check_game",
+    "check_game",
     "check_world",
     "evaluate",
     "gym_world",

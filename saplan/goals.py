@@ -1,4 +1,4 @@
-"""Goals: what a person asks for, as an interval per attribute. Free attributes have the whole line."""
+"""Goals: one interval per attribute. The interval of a free attribute is the whole line."""
 
 import math
 import re
@@ -14,7 +14,7 @@ from saplan.errors import InputError
 
 Bound = Float[Array, "... K"] | Float[np.ndarray, "... K"]
 HAIR = 1 + 1e-5
-"""A tolerance is stretched by this much, so that float32 rounding does not decide at the rim."""
+"""Factor by which tolerances are stretched, so that float32 rounding does not decide at their bounds."""
 
 
 class Goal(eqx.Module):
@@ -29,7 +29,7 @@ class Goal(eqx.Module):
 
     @property
     def centre(self) -> Bound:
-        """The middle of every interval that has one; its finite end, or 0, where it has none."""
+        """The middle of every interval; of an unbounded one its finite end, or 0."""
         low, high = np.asarray(self.low), np.asarray(self.high)
         left = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0))
         right = np.where(np.isfinite(high), high, left)
@@ -37,7 +37,7 @@ class Goal(eqx.Module):
 
 
 def exactly(value: Rho, tolerance: Rho | float, asked: Bool[Array, "... K"]) -> Goal:
-    """The goal "value, give or take the tolerance, where `asked`; anything elsewhere"."""
+    """The goal of coming within the tolerance of `value` where `asked`; other attributes are free."""
     slack = jnp.asarray(tolerance) * HAIR
     return Goal(jnp.where(asked, value - slack, -jnp.inf), jnp.where(asked, value + slack, jnp.inf))
 
@@ -48,7 +48,7 @@ CONDITION = re.compile(
 
 
 def parse_goal(space: Product, text: str) -> Goal:
-    """Reads `"red=2 blue=1 switch=*"`, `"m1=5.2±0.5"`, `"food>=5"`; attributes not named are free."""
+    """Goal from text such as `"red=2 blue=1 switch=*"`, `"m1=5.2±0.5"` or `"food>=5"`; other attributes are free."""
     low = np.full(space.size, -np.inf, np.float32)
     high = np.full(space.size, np.inf, np.float32)
     asked: dict[str, set[str]] = {}
@@ -59,7 +59,7 @@ def parse_goal(space: Product, text: str) -> Goal:
         name, sign = match["name"], {"≥": ">=", "≤": "<="}.get(match["sign"], match["sign"])
         k = space.index(name)
         if space.blocks[k].exogenous:
-            raise InputError(f"goal: {name!r} changes by itself; nobody can plan for it")
+            raise InputError(f"goal: {name!r} changes by itself, so a plan cannot reach it: leave it out")
         signs = asked.setdefault(name, set())
         # One attribute may have both a lower and an upper bound, and nothing else twice.
         if signs and (sign in signs or "=" in (sign, *signs)):
@@ -78,22 +78,18 @@ def parse_goal(space: Product, text: str) -> Goal:
 
 
 def _interval(block: Block, sign: str, value: str, tolerance: str | None) -> tuple[float, float]:
-    """The interval that one condition leaves to one attribute."""
+    """The interval of one condition."""
     if value == "*":
         if sign != "=" or tolerance is not None:
             raise InputError("'*' means anything and stands alone, as name=*")
         return -math.inf, math.inf
     x = block.parse(value)
     if not block.ordered and (sign != "=" or tolerance is not None):
-        raise InputError(f"{block.symbol} has no order: only name=value makes sense")
-    if sign == ">=":
+        raise InputError(f"{block.symbol} has no order: write name=value")
+    if sign != "=":
         if tolerance is not None:
             raise InputError("a bound takes no tolerance")
-        return x, math.inf
-    if sign == "<=":
-        if tolerance is not None:
-            raise InputError("a bound takes no tolerance")
-        return -math.inf, x
+        return (x, math.inf) if sign == ">=" else (-math.inf, x)
     slack = block.tolerance
     if tolerance is not None:
         slack = parse_number(tolerance)
@@ -103,7 +99,7 @@ def _interval(block: Block, sign: str, value: str, tolerance: str | None) -> tup
 
 
 def format_goal(space: Product, goal: Goal) -> str:
-    """The goal as `parse_goal` reads it; free attributes are left out."""
+    """Text of a goal, as `parse_goal` reads it; free attributes are left out."""
     lows, highs = np.asarray(goal.low), np.asarray(goal.high)
     conditions = (_format_interval(*row) for row in zip(space.names, space.blocks, lows, highs, strict=True))
     return " ".join(text for text in conditions if text) or "anything"
@@ -118,7 +114,7 @@ def _format_interval(name: str, block: Block, low: np.float32, high: np.float32)
     written = block.format(middle)
     if abs(slack - block.tolerance * HAIR) <= 1e-3 * block.tolerance:
         return f"{name}={written}"
-    # Between 3 and 6 of a count lies no count that could stand in the middle.
+    # The middle of 3 and 6 is not a count.
     if block.ordered and abs(block.parse(written) - middle) > 0.01:
         return f"{at_least} {at_most}"
     return f"{name}={written}±{slack / HAIR:.5g}"

@@ -1,4 +1,4 @@
-"""What an attribute is: blocks with their algebra, and their product."""
+"""Attributes: blocks with their algebra, and their product."""
 
 from saplan.algebra.base import Block
 from saplan.algebra.categorical import Categorical

@@ -1,8 +1,7 @@
-"""The law that every attribute block obeys.
+"""The interface and the laws of attribute blocks.
 
 A block is the algebra of one attribute. Its elements and its changes ("deltas") are both float32 scalars, and every
-method below is elementwise over arrays of any shape, so that one block serves one number or a batch of a million.
-Nothing downstream asks which block it has.
+method below is elementwise over arrays of any shape, so a block works on one number or on a batch of a million.
 """
 
 import abc
@@ -15,7 +14,7 @@ from saplan.errors import InputError
 EXACT = 2.0**24
 """float32 holds every integer up to this one; larger counts are refused."""
 LARGEST = (2 - 2.0**-23) * 2.0**127
-"""Beyond it float32 knows only infinity."""
+"""The largest finite float32."""
 
 Values = Float[Array, "..."]
 Features = Float[Array, "... features"]
@@ -29,7 +28,7 @@ class Block(abc.ABC):
     """
 
     symbol: str
-    """How people write the algebra: ℕ, ℤ, ℤ/3, ℝ, ..."""
+    """The algebra as people write it: ℕ, ℤ, ℤ/3, ℝ, ..."""
     width: int
     """Number of features of `encode`."""
     delta_width: int
@@ -37,30 +36,29 @@ class Block(abc.ABC):
     embed_width: int
     """Number of coordinates of `embed`, the output space of a regressor."""
     bins: int
-    """Number of cells that `bin` distinguishes."""
+    """Number of cells of `bin`."""
     identity: float = 0.0
     """The delta that changes nothing."""
     ordered: bool = True
-    """Whether `>=` and tolerances mean anything."""
+    """Whether `>=` and tolerances have a meaning."""
     grain: float = 1.0
-    """Spacing below which two values are the same node of a graph; coarse against rounding, fine against tolerance."""
+    """Spacing of the nodes of a graph: well above rounding, well below the tolerance."""
     tolerance: float = 0.0
-    """How far from a wished value still counts as that value, unless a goal says otherwise."""
-
+    """How near a value must come to a goal, unless the goal has its own tolerance."""
     exogenous: bool = False
-    """Whether it changes by itself: then it is seen, but no part of changes, plans and goals."""
+    """Whether the attribute changes by itself: policies see it; changes, plans and goals leave it out."""
 
     @abc.abstractmethod
     def compose(self, a: Values, d: Values) -> Values:
-        """The element reached from `a` by the change `d`. It may lie outside the space: ask `contains`."""
+        """The element that the change `d` leads to from `a`. It may lie outside the space: see `contains`."""
 
     @abc.abstractmethod
     def difference(self, b: Values, a: Values) -> Values:
-        """The change that leads from `a` to `b`: composing `a` with it gives `b`."""
+        """The change from `a` to `b`: composing `a` with it gives `b`."""
 
     @abc.abstractmethod
     def then(self, d: Values, e: Values) -> Values:
-        """The change that does `d` first and `e` second."""
+        """The change `d` followed by the change `e`."""
 
     @abc.abstractmethod
     def inverse(self, d: Values) -> Values:
@@ -80,38 +78,38 @@ class Block(abc.ABC):
 
     @abc.abstractmethod
     def bin(self, a: Values) -> Int[Array, "..."]:
-        """The cell of `a` for marginal counts, in 0..bins-1; the outermost cells collect what lies beyond."""
+        """The cell of `a` for marginal counts, in 0..bins-1; the outermost cells include all values beyond them."""
 
     @abc.abstractmethod
     def embed(self, a: Values) -> Features:
-        """The regressor output that means exactly `a`: `decode(embed(a)) == a`."""
+        """The regressor output that stands for `a`: `decode(embed(a)) == a`."""
 
     @abc.abstractmethod
     def decode(self, y: Features) -> Values:
-        """The element nearest to a regressor's output (the paper rounds up; nearest is meant)."""
+        """The element nearest to a regressor's output (the paper rounds up, where it means to the nearest)."""
 
     @abc.abstractmethod
     def regression_loss(self, y: Features, a: Values) -> Values:
-        """The loss of a regressor's output `y` where `a` is true, in the block's own geometry."""
+        """Loss of a regressor's output `y` for the true element `a`, in the block's own geometry."""
 
     @abc.abstractmethod
     def parse(self, text: str) -> float:
-        """The element a person wrote; `InputError` if it is none."""
+        """The element that a text stands for; `InputError` if there is none."""
 
     @abc.abstractmethod
     def format(self, a: float) -> str:
-        """The element as a person writes it."""
+        """An element as text."""
 
     @abc.abstractmethod
     def format_delta(self, d: float) -> str:
-        """The change as a person writes it."""
+        """A change as text."""
 
     def snap(self, d: Values) -> Values:
         """The canonical representative of the changes that count as the same change as `d`."""
         return d
 
     def typical(self, snapped: Values, mean: Values) -> Values:
-        """The change to expect, given the canonical one and the mean of those seen: the former, except on ℝ."""
+        """The expected change, given the canonical one and the mean of the observed ones: the former, except on ℝ."""
         return snapped
 
     def close(self, a: Values, b: Values) -> Bool[Array, "..."]:
@@ -120,17 +118,17 @@ class Block(abc.ABC):
 
 
 def features(*columns: ArrayLike) -> Features:
-    """Stacks elementwise features along a new last axis, as float32."""
+    """Elementwise features, stacked along a new last axis as float32."""
     return jnp.stack([jnp.asarray(c, jnp.float32) for c in columns], axis=-1)
 
 
 def signed_log(x: Values) -> Values:
-    """A feature that stays of order one for any count: 0 at 0, ±1 at ±15."""
+    """A feature of order one for any count: 0 at 0, ±1 at ±15."""
     return jnp.sign(x) * jnp.log2(1 + jnp.abs(x)) / 4
 
 
 def parse_number(text: str) -> float:
-    """A finite number, or `InputError`."""
+    """The finite number that a text stands for, or `InputError`."""
     try:
         value = float(text)
     except ValueError:
@@ -141,7 +139,7 @@ def parse_number(text: str) -> float:
 
 
 def parse_whole(text: str) -> float:
-    """A whole number that float32 holds exactly, or `InputError`."""
+    """The whole number that a text stands for, if float32 holds it exactly, or `InputError`."""
     value = parse_number(text)
     if value != int(value):
         raise InputError(f"{text!r} is not a whole number")

@@ -11,7 +11,7 @@ from saplan.algebra.base import EXACT, Block, Features, Values
 from saplan.errors import InputError, unknown_name
 
 NOWHERE = -1.0
-"""What a change leads to where it does not apply: no label, so `contains` refuses it."""
+"""Result of a change that does not apply: not a label, so `contains` is false."""
 
 
 @final
@@ -19,8 +19,8 @@ NOWHERE = -1.0
 class Categorical(Block):
     """A finite set of labels, numbered from 0.
 
-    Delta codes: 0 changes nothing, 1 + n·from + to leads from one label to another and applies only there,
-    -1 applies nowhere (it is what `then` gives for two changes that do not meet).
+    Codes of changes: 0 is the identity; 1 + n·from + to leads from one label to another, and applies only there; -1
+    applies nowhere (`then` returns it for two changes that cannot follow each other).
     """
 
     labels: tuple[str, ...]
@@ -30,7 +30,7 @@ class Categorical(Block):
         if not self.labels or len(set(self.labels)) != len(self.labels):
             raise InputError(f"a categorical attribute needs distinct labels, got {self.labels}")
         if not all(isinstance(label, str) and label.isprintable() for label in self.labels):
-            raise InputError(f"labels must be texts that can be printed, got {self.labels}")
+            raise InputError(f"labels must be printable texts, got {self.labels}")
         if self.n**2 > EXACT:
             raise InputError(f"a categorical attribute takes up to 4096 labels, got {self.n}")
 

@@ -15,8 +15,8 @@ from saplan.errors import InputError
 class Cyclic(Block):
     """ℤ/q, elements and changes both written 0..q-1.
 
-    Networks see the first harmonics of the angle 2π a / q, on which a turn of the dial acts as a rotation;
-    a regressor sees the point (cos, sin) on the circle, which float32 tells apart exactly up to q = 2^22.
+    Networks see the first harmonics of the angle 2π a / q, on which a turn of the dial acts as a rotation. The output
+    of a regressor is the point (cos, sin) on the circle; float32 distinguishes all of them up to q = 2^22.
     """
 
     q: int

@@ -1,4 +1,4 @@
-"""An attribute that changes by itself, such as the time of day or hunger: seen, but no part of changes and plans."""
+"""Attributes that change by themselves, such as the time of day or hunger."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -12,7 +12,7 @@ from saplan.algebra.base import Block, Features, Values
 @final
 @dataclass(frozen=True)
 class Exogenous(Block):
-    """A block of which the only change is none: the policies see its values, edges and plans leave them free."""
+    """A block whose only change is the identity: policies see its values, edges and plans leave them free."""
 
     of: Block
     delta_width: ClassVar[int] = 0

@@ -10,7 +10,7 @@ from saplan.algebra.base import EXACT, Block, Features, Values, features, parse_
 
 
 class Whole(Block):
-    """What ℤ and ℕ share: addition, the squared loss, and how a change looks to a network."""
+    """Common part of ℤ and ℕ: addition, the squared loss, and the features of a change."""
 
     width: ClassVar[int] = 5
     delta_width: ClassVar[int] = 5

@@ -1,4 +1,4 @@
-"""ℕ: counts. A monoid: a change may lead below zero, and `contains` is what says so."""
+"""ℕ: counts, a monoid. A change may lead below zero, where `contains` is false."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -23,7 +23,7 @@ class Natural(Whole):
         return (a == jnp.round(a)) & (a >= 0) & (a <= EXACT)
 
     def encode(self, a: Values) -> Features:
-        # Thresholds, because what a count permits hangs on "at least n", and one smooth feature for the rest.
+        # Thresholds, because rules ask for "at least n", and one smooth feature for larger counts.
         return features(a >= 1, a >= 2, a >= 3, a >= 4, signed_log(a))
 
     def bin(self, a: Values) -> Int[Array, "..."]:

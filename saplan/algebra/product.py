@@ -1,4 +1,4 @@
-"""The product 𝓡 = G_1 × ... × G_K of named blocks: the space that ρ lives in."""
+"""The product 𝓡 = G_1 × ... × G_K of named blocks: the space of ρ."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ Delta = Float[Array, "... K"]
 
 
 NAME = re.compile(r"[\w-]+")
-"""Names that a goal can hold."""
+"""Names that the text of a goal can contain."""
 
 
 @final
@@ -28,7 +28,7 @@ NAME = re.compile(r"[\w-]+")
 class Product:
     """Named coordinates, each with its block. Every law holds coordinate by coordinate.
 
-    Neighbouring coordinates of the same block are computed together, which is what keeps this fast.
+    Neighbouring coordinates with equal blocks are computed together, for speed.
     """
 
     names: tuple[str, ...]
@@ -55,7 +55,7 @@ class Product:
 
     @cached_property
     def runs(self) -> tuple[tuple[int, int, Block], ...]:
-        """Maximal stretches (start, stop, block) of equal neighbours."""
+        """Maximal stretches (start, stop, block) of equal neighbouring blocks."""
         runs: list[tuple[int, int, Block]] = []
         for k, block in enumerate(self.blocks):
             if runs and runs[-1][2] == block:
@@ -65,7 +65,7 @@ class Product:
         return tuple(runs)
 
     def index(self, name: str) -> int:
-        """The coordinate of a name; `InputError` with the nearest name if there is none."""
+        """The coordinate of a name; `InputError` with the nearest known name if there is none."""
         if name not in self.names:
             raise unknown_name("attribute", name, self.names)
         return self.names.index(name)
@@ -78,7 +78,7 @@ class Product:
         return jnp.concatenate([p.reshape(*p.shape[:-2], p.shape[-2] * p.shape[-1]) for p in parts], axis=-1)
 
     def compose(self, a: Rho, d: Delta) -> Rho:
-        """ρ + δρ. It may lie outside the space: ask `contains`."""
+        """ρ + δρ. It may lie outside the space: see `contains`."""
         return self._elementwise(lambda block, x, y: block.compose(x, y), a, d)
 
     def difference(self, b: Rho, a: Rho) -> Delta:
@@ -86,7 +86,7 @@ class Product:
         return self._elementwise(lambda block, x, y: block.difference(x, y), b, a)
 
     def then(self, d: Delta, e: Delta) -> Delta:
-        """`d` first, `e` second."""
+        """The change `d` followed by the change `e`."""
         return self._elementwise(lambda block, x, y: block.then(x, y), d, e)
 
     def inverse(self, d: Delta) -> Delta:
@@ -98,12 +98,12 @@ class Product:
         return self._elementwise(lambda block, x: block.snap(x), d)
 
     def typical(self, snapped: Delta, mean: Delta) -> Delta:
-        """The change to expect, given the canonical one and the mean of those seen."""
+        """The expected change, given the canonical one and the mean of the observed ones."""
         return self._elementwise(lambda block, x, y: block.typical(x, y), snapped, mean)
 
     @property
     def identity(self) -> Delta:
-        """The change that changes nothing."""
+        """The delta that changes nothing."""
         return jnp.array([block.identity for block in self.blocks], jnp.float32)
 
     def contains(self, a: Rho) -> Bool[Array, "..."]:
@@ -115,16 +115,16 @@ class Product:
         return jnp.all(self._elementwise(lambda block, x, y: block.close(x, y), a, b), axis=-1)
 
     def same_change(self, d: Delta, e: Delta) -> Bool[Array, "..."]:
-        """Whether two changes count as the same one."""
+        """Whether two changes count as the same."""
         return jnp.all(self.snap(d) == self.snap(e), axis=-1)
 
     @cached_property
     def exogenous(self) -> Bool[np.ndarray, "K"]:
-        """The coordinates that change by themselves."""
+        """Mask of the coordinates that change by themselves."""
         return np.array([block.exogenous for block in self.blocks])
 
     def changed(self, a: Rho, b: Rho) -> Bool[Array, "..."]:
-        """Whether anything differs that does not change by itself."""
+        """Whether a coordinate differs that is not exogenous."""
         return jnp.any((a != b) & ~self.exogenous, axis=-1)
 
     def bin(self, a: Rho) -> Int[Array, "... K"]:
@@ -133,7 +133,7 @@ class Product:
 
     @property
     def grain(self) -> tuple[float, ...]:
-        """The spacing of graph nodes, per coordinate."""
+        """Spacing of the nodes of a graph, per coordinate."""
         return tuple(block.grain for block in self.blocks)
 
     @property
@@ -165,7 +165,7 @@ class Product:
         return self._features(lambda block, x: block.encode_delta(x), d)
 
     def embed(self, a: Rho) -> Features:
-        """The regressor output that means exactly `a`."""
+        """The regressor output that stands for `a`."""
         return self._features(lambda block, x: block.embed(x), a)
 
     def _embedded(self, y: Features) -> Iterator[tuple[int, Block, Features]]:
@@ -179,7 +179,7 @@ class Product:
         return jnp.stack([block.decode(part) for _, block, part in self._embedded(y)], axis=-1)
 
     def regression_loss(self, y: Features, a: Rho) -> Float[Array, "..."]:
-        """The sum of the blocks' losses, each in its own geometry."""
+        """Sum of the losses of all coordinates, each in the geometry of its block."""
         return jnp.sum(self.regression_losses(y, a), axis=-1)
 
     def regression_losses(self, y: Features, a: Rho) -> Float[Array, "... K"]:
@@ -187,7 +187,7 @@ class Product:
         return jnp.stack([block.regression_loss(part, a[..., k]) for k, block, part in self._embedded(y)], axis=-1)
 
     def parse(self, text: str) -> tuple[float, ...]:
-        """A whole element: every attribute given once as `name=value`; goals may be partial, see `saplan.goals`."""
+        """Element from text that gives every attribute once, as `name=value`; for partial goals see `saplan.goals`."""
         values: dict[int, float] = {}
         for token in text.replace(",", " ").split():
             name, sign, value = token.partition("=")
@@ -206,14 +206,14 @@ class Product:
         return tuple(values[k] for k in range(self.size))
 
     def format(self, a: Rho | np.ndarray | tuple[float, ...]) -> str:
-        """The element as text, such as `red=2 blue=1 switch=0`."""
+        """An element as text, such as `red=2 blue=1 switch=0`."""
         return " ".join(
             f"{name}={block.format(float(x))}"
             for name, block, x in zip(self.names, self.blocks, np.asarray(a), strict=True)
         )
 
     def format_delta(self, d: Delta | np.ndarray | tuple[float, ...]) -> str:
-        """Only what changes, such as `map_red -1, red +1`; `nothing` for the identity."""
+        """The changed attributes as text, such as `map_red -1, red +1`; `nothing` for the identity."""
         changed = [
             f"{name} {block.format_delta(float(x))}"
             for name, block, x in zip(self.names, self.blocks, np.asarray(d), strict=True)

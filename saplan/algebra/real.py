@@ -1,4 +1,4 @@
-"""ℝ: quantities, with the resolution at which they are told apart."""
+"""ℝ: quantities with a resolution."""
 
 import math
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ from saplan.algebra.base import Block, Features, Values, features, parse_number
 from saplan.errors import InputError
 
 LARGEST = 1e15
+"""Largest parameter: float32 holds its square."""
 PERIODS = (2.0, 4.0, 8.0, 16.0)
-"""Wavelengths of the features of a real, in resolutions: fine enough for an edge, coarse enough for a place."""
+"""Wavelengths of the features of a real, in resolutions: from the width of an edge to that of a region."""
 
 
 @final
@@ -20,8 +21,8 @@ PERIODS = (2.0, 4.0, 8.0, 16.0)
 class Real(Block):
     """ℝ, optionally bounded. Two values within half a `resolution` count as the same.
 
-    Changes are the same change when they fall into the same cell of width `resolution` centred on its multiples, of
-    which the one around zero is divided by sign. Below half a grain there is no change.
+    Two changes count as the same if they fall into the same cell. Cells are `resolution` wide and centred on its
+    multiples; the cell around zero is divided by sign. A change below half a grain is the identity.
     """
 
     resolution: float = 1.0
@@ -40,7 +41,7 @@ class Real(Block):
             raise InputError(f"ℝ needs low < high, got [{self.low}, {self.high}]")
         finite = [abs(x) for x in (self.resolution, self.low, self.high) if math.isfinite(x)]
         if max(finite) > LARGEST or self.resolution < 1 / LARGEST:
-            raise InputError(f"ℝ takes numbers from {1 / LARGEST:g} to {LARGEST:g} in size, which float32 can square")
+            raise InputError(f"ℝ takes numbers from {1 / LARGEST:g} to {LARGEST:g} in size")
 
     @property
     def tolerance(self) -> float:
@@ -93,7 +94,7 @@ class Real(Block):
 
     def snap(self, d: Values) -> Values:
         size = jnp.abs(d) / self.resolution
-        # A change of less than half a resolution keeps its sign: merged with its opposite it would average to nothing.
+        # A change of less than half a resolution keeps its sign: merged with its opposite it would average to zero.
         cells = jnp.where(size < 0.5, 0.25, jnp.floor(size + 0.5))
         return jnp.where(jnp.abs(d) < self.grain / 2, 0.0, jnp.sign(d) * cells * self.resolution)
 
@@ -101,7 +102,7 @@ class Real(Block):
         return mean
 
     def close(self, a: Values, b: Values) -> Bool[Array, "..."]:
-        # A hair more than half a resolution, so that float32 rounding does not decide at the rim.
+        # Slightly more than half a resolution, so that float32 rounding does not decide at the bound.
         return jnp.abs(a - b) <= self.tolerance * (1 + 1e-5)
 
     def embed(self, a: Values) -> Features:

@@ -1,4 +1,4 @@
-"""A space as plain data, for files: there and back."""
+"""Spaces to and from JSON data, for files."""
 
 import dataclasses
 from typing import Any
@@ -16,15 +16,16 @@ from saplan.errors import InputError, unknown_name
 BLOCKS: dict[str, type[Block]] = {kind.__name__: kind for kind in (Natural, Integer, Cyclic, Real, Categorical)}
 EXOGENOUS, LABELS = "exogenous", "labels"
 MOST = 256
-"""Attributes of a space in a file."""
+"""Most attributes of a space in a file."""
 LONGEST = 64
-"""Letters of a name or a label in a file."""
+"""Most letters of a name or a label in a file."""
 WHOLE = {"q": 2**24, "bins": 2**16, "max_bins": 2**16}
+"""Parameters that are whole numbers, with their largest values."""
 REAL = ("resolution", "low", "high")
 
 
 def space_to_json(space: Product) -> list[dict[str, Any]]:
-    """One row per attribute: its name, its block, the numbers of the block, and whether it changes by itself."""
+    """One row per attribute: its name, its block, the parameters of the block, and whether it is exogenous."""
     return [{"name": name, **_block_to_json(block)} for name, block in zip(space.names, space.blocks, strict=True)]
 
 
@@ -34,8 +35,8 @@ def _block_to_json(block: Block) -> dict[str, Any]:
     return {"block": type(block).__name__, **dataclasses.asdict(block)}  # type: ignore[call-overload]
 
 
-def space_from_json(rows: Any) -> Product:
-    """The space that plain data describe; `InputError` if they describe none."""
+def space_from_json(rows: object) -> Product:
+    """The space that JSON data describe; `InputError` if they do not describe one."""
     if not isinstance(rows, list) or not 1 <= len(rows) <= MOST:
         raise InputError(f"a space is a list of 1 to {MOST} attributes")
     names = [row.get("name") if isinstance(row, dict) else None for row in rows]
@@ -64,8 +65,8 @@ def _block_from_json(row: dict[str, Any]) -> Block:
     return Exogenous(block) if exogenous else block
 
 
-def _complaint(key: str, value: Any) -> str:
-    """What is wrong with one number of a block, if something is."""
+def _complaint(key: str, value: object) -> str:
+    """The error in one parameter of a block; empty if it is right."""
     if key in WHOLE:
         good = type(value) is int and 1 <= value <= WHOLE[key]
         return "" if good else f"must be a whole number in 1..{WHOLE[key]}"
@@ -74,4 +75,4 @@ def _complaint(key: str, value: Any) -> str:
     if key == LABELS:
         good = isinstance(value, list) and all(isinstance(text, str) and 0 < len(text) <= LONGEST for text in value)
         return "" if good else f"must be a list of texts of up to {LONGEST} letters"
-    return "is no number of a block"
+    return "is not a parameter of a block"

@@ -13,7 +13,7 @@ GAMES: dict[str, type[Game[Any]]] = {"switches": Switches, "exchange": Exchange,
 
 
 def make_game(name: str, **rules: Any) -> Game[Any]:
-    """A game by name, with its default rules unless others are given."""
+    """The game of a name, with its default rules unless others are given."""
     if name not in GAMES:
         raise unknown_name("game", name, GAMES)
     return GAMES[name](**rules)

@@ -1,4 +1,4 @@
-"""Exchange: objects can be traded for others at a loss, anywhere (the paper's exchangeable environment)."""
+"""Exchange: held objects can be traded at a loss, anywhere (the paper's exchangeable environment)."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,10 +12,22 @@ from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
 
 from saplan.algebra import Natural, Product
 from saplan.errors import InputError
-from saplan.games.game import Game, Words
+from saplan.games.game import Game, ItemFacts, Words
 from saplan.games.grid import INTERACT, MOVES, NOWHERE, Map, MapRules, Places, draw_map, move, vocabulary, words
-from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
-from saplan.games.switches import check_counts, count_by_kind, pick_deltas, pick_some, scatter_objects
+from saplan.games.objects import (
+    check_counts,
+    count_by_kind,
+    draw_nearest,
+    drawn_counts,
+    drawn_objects,
+    hold,
+    pick_deltas,
+    pick_some,
+    remove,
+    scatter_objects,
+    served_by_slots,
+)
+from saplan.games.scene import COLOURS, Scene, ground_scene
 from saplan.goals import Goal, exactly
 
 Rates = tuple[tuple[int, ...], ...]
@@ -32,46 +44,52 @@ class ExchangeState(eqx.Module):
     objects: Places
     held: Int16[Array, "q"]
 
+    @property
+    def items(self) -> Places:
+        """Places of the objects."""
+        return self.objects
+
 
 @final
 @dataclass(frozen=True)
 class Exchange(Game[ExchangeState]):
-    """Objects of q kinds, and trades between them that are possible anywhere.
+    """There are objects of q kinds. Held objects can be traded, wherever the agent stands.
 
-    - `interact` on an object picks it up. `trade i→j` takes e_ij held objects of kind i and gives f_ij of kind j,
-      if that many are held; e_ij > f_ij for all pairs.
+    - `interact` on an object picks it up. `trade i→j` takes e_ij held objects of kind i and gives f_ij of kind j, if
+      that many of kind i are held. Every trade loses objects: e_ij > f_ij for all pairs.
     - 𝓡 = ℕ^q (on the map) × ℕ^q (held).
     - Admissible δρ: for every kind j, one less on the map and one more held; for every pair i ≠ j, held_i - e_ij and
-      held_j + f_ij. That is q + q(q-1) changes.
-    - A game in which no change is left is over.
-    - A task: hold exactly (n_1..n_q). Its distance, the length of the shortest attribute path, is uniform over the
-      distances that the map allows, up to `farthest`; the goal is uniform among those at that distance.
+      held_j + f_ij. These are q + q(q-1) changes.
+    - The game is over when no change is possible any more.
+    - A task is to hold exactly (n_1..n_q). Its distance, the length of the shortest attribute path, is uniform over
+      the distances that the map allows, up to `farthest`. The goal is uniform among those at that distance.
     """
 
     kinds: int = 3
     """q: kinds of objects."""
     fewest: int = 1
-    """Least number of objects of a kind."""
+    """Smallest number of objects of a kind."""
     most: int = 8
-    """Greatest number of objects of a kind."""
+    """Largest number of objects of a kind."""
     gives: Rates = GIVES
     """e_ij: how many of kind i a trade i→j takes."""
     takes: Rates = TAKES
     """f_ij: how many of kind j it gives."""
     farthest: int = 30
-    """Greatest distance of a task."""
+    """Largest distance of a task."""
     maps: MapRules = field(default_factory=MapRules)
 
     name: ClassVar[str] = "exchange"
     credit: ClassVar[str] = "game"
     alphas: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    farthest_goal: ClassVar[int] = 30
 
     def __post_init__(self) -> None:
         check_counts(self.kinds, self.fewest, self.most, extra=0)
         self.maps.check_room(self.kinds * self.most)
         for rates in (self.gives, self.takes):
             if len(rates) != self.kinds or any(len(row) != self.kinds for row in rates):
-                raise InputError(f"exchange rates must be {self.kinds} × {self.kinds} tables")
+                raise InputError(f"gives and takes must be tables of {self.kinds} × {self.kinds} numbers")
         if not 1 <= self.farthest <= 1000:
             raise InputError(f"farthest must lie in 1..1000, got {self.farthest}")
         if any(not self.gives[i][j] > self.takes[i][j] >= 1 for i, j in self.pairs):
@@ -106,7 +124,7 @@ class Exchange(Game[ExchangeState]):
 
     @property
     def trade_changes(self) -> tuple[tuple[int, ...], ...]:
-        """What every trade does to the held objects."""
+        """The change of the held objects by every trade."""
         return tuple(
             tuple(-self.gives[i][j] * (k == i) + self.takes[i][j] * (k == j) for k in range(self.kinds))
             for i, j in self.pairs
@@ -123,12 +141,12 @@ class Exchange(Game[ExchangeState]):
         picked = (action == INTERACT) & (state.objects == ground.agent)
         held = state.held + count_by_kind(picked, self.kinds)
         changes = jnp.array(self.trade_changes, jnp.int16)
-        # A one-hot sum instead of an indexed read: it vectorises, and moves trade nothing.
+        # A one-hot sum instead of an indexed read: it vectorises, and it is zero for the other actions.
         chosen = jnp.arange(len(self.pairs)) == action - (INTERACT + 1)
         traded = held + jnp.sum(changes * chosen[:, None], axis=0, dtype=jnp.int16)
         return ExchangeState(
             ground=ground,
-            objects=jnp.where(picked, NOWHERE, state.objects).astype(jnp.int16),
+            objects=remove(state.objects, picked),
             held=jnp.where(jnp.all(traded >= 0), traded, held),
         )
 
@@ -145,7 +163,7 @@ class Exchange(Game[ExchangeState]):
         picked = pick_some(share_key, pick_key, state.objects)
         most = jax.random.randint(most_key, (self.kinds,), 1, self.goal_side + 1)
         held = jax.random.randint(held_key, (self.kinds,), 0, most).astype(jnp.int16)
-        return ExchangeState(state.ground, jnp.where(picked, NOWHERE, state.objects).astype(jnp.int16), held)
+        return ExchangeState(state.ground, remove(state.objects, picked), held)
 
     def shelf(self, state: ExchangeState) -> Float[Array, "rows cells"]:
         return (jnp.arange(self.kinds * self.most) < state.held[:, None]).astype(jnp.float32)
@@ -163,9 +181,16 @@ class Exchange(Game[ExchangeState]):
         possible = jnp.any(flat[:, None] == lengths, axis=0)
         length = jax.random.categorical(distance_key, jnp.where(possible, 0.0, -jnp.inf)) + 1
         index = jax.random.categorical(goal_key, jnp.where(flat == length, 0.0, -jnp.inf))
-        held = jnp.stack(jnp.unravel_index(index, distance.shape)).astype(jnp.float32)
-        value = jnp.concatenate([jnp.zeros(self.kinds), held])
-        return state, exactly(value, 0.0, jnp.arange(2 * self.kinds) >= self.kinds)
+        value, asked = hold(jnp.stack(jnp.unravel_index(index, distance.shape)), self.space.size)
+        return state, exactly(value, 0.0, asked)
+
+    def goal_at(
+        self, key: PRNGKeyArray, rho: Float[Array, "K"], distance: Int[Array, ""]
+    ) -> tuple[Float[Array, "K"], Bool[Array, "K"]]:
+        """Counts to hold; the distance is the length of the shortest attribute path."""
+        lengths = self.goal_distances(rho[: self.kinds].astype(jnp.int32))
+        index = draw_nearest(key, lengths.reshape(-1), lengths.reshape(-1) > 0, distance)
+        return hold(jnp.stack(jnp.unravel_index(index, lengths.shape)), self.space.size)
 
     def task_groups(self, states: ExchangeState, goals: Goal) -> dict[str, Bool[np.ndarray, "tasks"]]:
         offers = np.asarray(jax.vmap(self.attributes)(states))[:, : self.kinds]
@@ -174,15 +199,15 @@ class Exchange(Game[ExchangeState]):
 
     @property
     def goal_side(self) -> int:
-        """One more than the most objects of one kind that a goal may ask for."""
+        """One more than the largest count that a goal asks for."""
         return 2 * self.most + 1
 
     @partial(jax.jit, static_argnums=0)
     def goal_distances(self, offers: Int[Array, "q"]) -> Int[Array, "..."]:
-        """The length of the shortest attribute path from nothing held to every held vector; -1 where there is none.
+        """Length of the shortest attribute path from nothing held to every vector of held counts; -1 if there is none.
 
-        Picking never hurts a later trade, so some shortest path picks first: p costs |p|, and from there costs are
-        relaxed trade by trade until none falls. Paths through `goal_side` or more of one kind are left out.
+        Picking never prevents a later trade, so some shortest path picks first: p costs |p|, and from there costs are
+        relaxed trade by trade until none falls. Paths through `goal_side` or more objects of a kind are left out.
         """
         side, q = self.goal_side, self.kinds
         grid = jnp.indices((side,) * q)
@@ -212,20 +237,21 @@ class Exchange(Game[ExchangeState]):
         allowed = jnp.all(rho + known >= 0, axis=1)
         return jnp.any(jnp.all(known == delta, axis=1) & allowed).astype(jnp.float32)
 
+    def item_facts(self) -> ItemFacts:
+        picks, trades = np.full(self.kinds, INTERACT), INTERACT + 1 + np.arange(len(self.pairs))
+        served = served_by_slots(len(self.admissible()), self.kinds, self.most, others=0)
+        return ItemFacts(served, np.concatenate([picks, trades]))
+
     def scene(self, state: ExchangeState) -> Scene:
-        things = [
-            (place, Thing(0, 0, "object", COLOURS[slot // self.most]))
-            for slot, place in enumerate(state.objects.tolist())
-        ]
-        held = tuple((COLOURS[k], COLOURS[k], str(int(n))) for k, n in enumerate(state.held))
-        return ground_scene(state.ground, things, held)
+        return ground_scene(state.ground, drawn_objects(state.objects, self.most), drawn_counts(state.held))
 
 
 UNREACHED = 1 << 20
+"""A length beyond that of every path."""
 
 
 def _shift(cost: Array, change: tuple[int, ...]) -> Array:
-    """cost[n - change] at every n, UNREACHED where that lies outside."""
+    """cost[n - change] at every n, UNREACHED where n - change lies outside the table."""
     padded = jnp.pad(cost, [(max(c, 0), max(-c, 0)) for c in change], constant_values=UNREACHED)
     window = tuple(slice(max(-c, 0), max(-c, 0) + side) for c, side in zip(change, cost.shape, strict=True))
     return padded[window]

@@ -11,41 +11,57 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int, Int16, Key, PRNGKeyArray, UInt8
 
-from saplan.algebra import Product
+from saplan.algebra import Product, Rho
 from saplan.errors import InputError
 from saplan.games.scene import Scene
 from saplan.goals import Goal, parse_goal
 
 State = TypeVar("State", bound=eqx.Module)
 Words = Int16[Array, "slots"]
-"""A bag of words: indices into a vocabulary, absent slots pointing at the padding word 0."""
+"""A bag of words: indices into a vocabulary; absent slots hold the padding word 0."""
 Observation = Words | Float32[Array, "slots"] | UInt8[Array, "slots"]
-"""What an agent sees: words, or numbers of order one, or the pixels of a picture row by row."""
+"""Words, or numbers of order one, or the pixels of a picture row by row."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ItemFacts:
+    """Facts for the oracle: at which items of the map every admissible change can be made."""
+
+    served: Bool[np.ndarray, "T items"]
+    """Whether an item serves a change."""
+    action: Int[np.ndarray, "T"]
+    """The action that makes the change at such an item; a change that no item serves can be made anywhere."""
 
 
 class Game(abc.ABC, Generic[State]):
     """Pure functions of arrays, written for one game: `jax.vmap` them at the edge.
 
-    The rules' numbers are fields of a frozen dataclass, so a game is hashable and static under `jax.jit`.
+    The rules' numbers are fields of a frozen dataclass, so a game is hashable and static under `jax.jit`. Members with
+    a default are optional. `saplan.games.contract.check_game` checks the promises that are made here.
     """
 
     name: str
-    """What the command line calls it."""
+    """Name of the game on the command line."""
     actions: tuple[str, ...]
+    """Names of the actions, in the order of their numbers."""
     slots: int
     """Words, numbers or pixels per observation."""
     vocabulary: int
-    """Number of distinct words, the padding word included; 0 if numbers are seen, not words."""
+    """Number of distinct words, the padding word included; 0 if observations are not words."""
     picture: tuple[int, int, int] | None = None
-    """Rows, columns and channels, if those numbers are a picture."""
+    """Rows, columns and channels, if observations are pictures."""
     credit: str
     """How far R_exp is credited: to the end of the "attempt" or of the "game" (paper, appendix)."""
     vital: tuple[str, ...] = ()
-    """Attributes that the agent lives by, such as health: what costs it some of these is worth less."""
+    """Attributes that keep the agent alive, such as health: changes that reduce them are worth less."""
     misread: bool = False
-    """Whether ρ is read off what is seen, and may be wrong."""
+    """Whether ρ is estimated from observations, and so may be wrong."""
     alphas: tuple[float, float]
     """α_1 (surprise of the edge detector) and α_2 (rare attribute values) of R_exp (paper, appendix)."""
+    tolerance: float = 0.0
+    """How near the real attributes must come to the goal of a task."""
+    farthest_goal: int = 0
+    """Greatest distance of a goal for a curriculum; 0 if the goals of this game have no distances."""
 
     @property
     @abc.abstractmethod
@@ -54,18 +70,18 @@ class Game(abc.ABC, Generic[State]):
 
     @abc.abstractmethod
     def reset(self, key: PRNGKeyArray) -> State:
-        """A fresh map."""
+        """First state of a new game, on a new map."""
 
     @abc.abstractmethod
     def step(self, key: PRNGKeyArray, state: State, action: Int[Array, ""]) -> State:
-        """One action."""
+        """State after one action."""
 
     @abc.abstractmethod
     def observe(self, state: State) -> Observation:
-        """What the agent sees."""
+        """Observation of the agent in a state."""
 
     def place(self, state: State) -> Observation:
-        """What tells an agent that it has been here before; where sights never recur, less than all that is seen."""
+        """Part of the observation by which an agent recognises a place; less than all of it if that never recurs."""
         return self.observe(state)
 
     @abc.abstractmethod
@@ -73,19 +89,19 @@ class Game(abc.ABC, Generic[State]):
         """f: the attributes ρ of a state."""
 
     def truth(self, state: State) -> Float[Array, "K"]:
-        """The attributes that success is judged by; others than ρ only where ρ is read off what is seen."""
+        """Attributes by which success is judged; they differ from ρ only if ρ is estimated from observations."""
         return self.attributes(state)
 
     def confidence(self, state: State) -> Float[Array, "K"]:
-        """How sure every coordinate of ρ is, from 0 to 1."""
+        """Confidence in every coordinate of ρ, from 0 to 1."""
         return jnp.ones(self.space.size)
 
     def anywhere(self, key: PRNGKeyArray) -> State:
-        """Some state that a game may come to, with attributes from all over 𝓡: to learn from, not to play from."""
+        """A state with attributes from all over 𝓡, as training data for f̂; games start from `reset`."""
         return self.reset(key)
 
     def shelf(self, state: State) -> Float[Array, "rows cells"]:
-        """What is held, as it lies on a shelf: how full every place of every row is, from 0 to 1."""
+        """The inventory as rows of cells, each filled from 0 to 1, for pictures."""
         return jnp.zeros((0, 0))
 
     @abc.abstractmethod
@@ -93,12 +109,21 @@ class Game(abc.ABC, Generic[State]):
         """Whether no change of ρ is possible any more."""
 
     def lost(self, state: State) -> Bool[Array, ""]:
-        """Whether nothing can be done any more, as after a death: a task is given up then."""
+        """Whether no action has any effect any more, as after a death: the task has failed."""
         return jnp.zeros((), bool)
 
     @abc.abstractmethod
     def tasks(self, key: PRNGKeyArray) -> tuple[State, Goal]:
-        """A test task: a fresh map and a goal that can be asked of it."""
+        """A test task: the first state of a game, and a goal for it."""
+
+    def goal_at(
+        self, key: PRNGKeyArray, rho: Float[Array, "K"], distance: Int[Array, ""]
+    ) -> tuple[Rho, Bool[Array, "K"]]:
+        """A goal at a distance from ρ, or the nearest to it: its values, and which attributes it asks for.
+
+        A curriculum needs this, with distances from 1 to `farthest_goal`.
+        """
+        raise InputError(f"the goals of {self.name} have no distances")
 
     def task_groups(self, states: State, goals: Goal) -> dict[str, Bool[np.ndarray, "tasks"]]:
         """Groups of tasks whose success is reported separately, by name; none by default."""
@@ -110,26 +135,34 @@ class Game(abc.ABC, Generic[State]):
 
     @abc.abstractmethod
     def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
-        """The true probability, by the rules, that `delta` can be made at ρ: what the edge detector should say."""
+        """The true probability, by the rules, that `delta` can be made at ρ: the ideal output of the edge detector."""
+
+    def rules_out(self, goal: Goal) -> str | None:
+        """Why no state of the game satisfies a goal, in a sentence; None if the rules do not exclude it."""
+        return None
+
+    def item_facts(self) -> ItemFacts | None:
+        """Facts for the oracle, which also needs a `GridState`; None if this game has none."""
+        return None
 
     def recall(self, states: State) -> dict[str, np.ndarray]:
-        """What is needed besides these states to go on from them in another process, as arrays for a checkpoint.
+        """Arrays that a checkpoint needs besides these states, so that another process can continue from them.
 
-        Nothing, where a state says everything. A world that is played outside of JAX overrides this and `restore`.
+        There are none if a state holds everything. A world that runs outside of JAX overrides this and `restore`.
         """
         return {}
 
     def restore(self, states: State, recalled: dict[str, np.ndarray]) -> None:
-        """Takes in what `recall` told of these states; `InputError` if it does not fit them."""
+        """Takes back the arrays that `recall` returned for these states; `InputError` if they do not match."""
         if recalled:
-            raise InputError(f"{self.name} needs nothing besides its states, and {', '.join(recalled)} was saved")
+            raise InputError(f"{self.name} needs no arrays besides its states, but {', '.join(recalled)} was saved")
 
     def fault(self) -> Exception | None:
-        """What went wrong outside of JAX since this was last asked, for a sentence in place of JAX's own error."""
+        """The error outside of JAX since the last call, if any: JAX's own error does not contain its message."""
         return None
 
     def described(self) -> dict[str, Any]:
-        """The name and the rules as plain data, by which a run knows its game again."""
+        """The name and the rules as plain data, by which a run identifies its game."""
         return {"game": self.name, "rules": dataclasses.asdict(self)}  # type: ignore[call-overload]
 
     @abc.abstractmethod
@@ -138,25 +171,25 @@ class Game(abc.ABC, Generic[State]):
 
 
 def goal_among(key: PRNGKeyArray, space: Product, texts: tuple[str, ...]) -> Goal:
-    """One of several goals, each as likely as any other."""
+    """One of several goals, drawn evenly."""
     goals = [parse_goal(space, text) for text in texts]
     low, high = (jnp.stack([jnp.asarray(getattr(goal, side)) for goal in goals]) for side in ("low", "high"))
     chosen = jax.random.randint(key, (), 0, len(goals))
     return Goal(low[chosen], high[chosen])
 
 
-def task_set(game: Game[Any], count: int, seed: int) -> tuple[Any, Goal]:
-    """`count` fixed tasks of a game, batched: the same for every method that is asked for this seed."""
+def task_set(game: Game[State], count: int, seed: int) -> tuple[State, Goal]:
+    """`count` fixed tasks of a game, batched: every method gets the same ones for the same seed."""
     return _draw_tasks(game.tasks, jax.random.split(jax.random.key(seed), count))
 
 
 @eqx.filter_jit
-def _draw_tasks(tasks: Callable[[PRNGKeyArray], tuple[Any, Goal]], keys: Key[Array, "count"]) -> tuple[Any, Goal]:
+def _draw_tasks(tasks: Callable[[PRNGKeyArray], tuple[State, Goal]], keys: Key[Array, "count"]) -> tuple[State, Goal]:
     # In turn and not all at once: a task may need a search over its own attribute graph.
     return jax.lax.map(tasks, keys, batch_size=64)
 
 
-def uncertain_attributes(game: Game[Any], state: Any, enough: float = 0.9) -> tuple[tuple[str, float], ...]:
-    """The attributes of a state that are not known for sure, and how sure they are."""
+def uncertain_attributes(game: Game[State], state: State, enough: float = 0.9) -> tuple[tuple[str, float], ...]:
+    """Attributes of a state whose confidence is below `enough`, with their confidence."""
     sure = jax.device_get(game.confidence(state))
     return tuple((name, float(p)) for name, p in zip(game.space.names, sure, strict=True) if p < enough)

@@ -1,4 +1,4 @@
-"""Verbs on maps, shared by the grid games.
+"""Maps of the grid games: how they are drawn, seen and walked on.
 
 A place is one number, row · PITCH + column, with a pitch of 2 · 10 - 1 = 19. Then the offset of an item from the agent
 is a plain difference, and the word of an item (kind, row offset, column offset) is
@@ -7,6 +7,7 @@ is a plain difference, and the word of an item (kind, row offset, column offset)
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -16,7 +17,7 @@ from jaxtyping import Array, Bool, Int, Int16, Int32, PRNGKeyArray
 from saplan.errors import InputError
 
 SIDE = 10
-"""The largest map the words can describe."""
+"""Largest height and width that the words can describe."""
 CELLS = SIDE * SIDE
 PITCH = 2 * SIDE - 1
 OFFSETS = PITCH * PITCH
@@ -27,7 +28,7 @@ PADDING = 0
 EDGE_WORDS = 4 * SIDE
 
 CELL_BITS = 127
-"""The low bits of a cell's random score hold the cell itself, so that scores never tie."""
+"""The low bits of a cell's random score hold the cell itself, so that all scores differ."""
 FAR = 2**31 - 1
 
 MOVES = ("up", "down", "left", "right")
@@ -41,14 +42,14 @@ Places = Int16[Array, "n"]
 
 @dataclass(frozen=True)
 class MapRules:
-    """How maps are drawn."""
+    """Sizes and walls of the maps that are drawn."""
 
     smallest: int = 7
-    """Least height and width."""
+    """Smallest height and width."""
     largest: int = 10
-    """Greatest height and width."""
+    """Largest height and width."""
     blocked: float = 0.1
-    """Share of cells that are walls."""
+    """Share of the cells that are walls."""
 
     def __post_init__(self) -> None:
         if not 3 <= self.smallest <= self.largest <= SIDE:
@@ -58,18 +59,18 @@ class MapRules:
 
     @property
     def max_walls(self) -> int:
-        # At least one slot, be it absent: `lax.map` in batches refuses empty arrays.
+        # At least one slot, even if it stays absent: `lax.map` in batches refuses empty arrays.
         return max(1, round(self.blocked * self.largest**2))
 
     def check_room(self, items: int) -> None:
-        """`InputError` if so many items never fit beside the walls and the agent: maps would be drawn for ever."""
+        """Raises `InputError` if so many items never fit beside the walls and the agent: drawing would not end."""
         room = self.largest**2 - round(self.blocked * self.largest**2) - 1
         if items > room:
             raise InputError(f"{items} items do not fit on a map with room for {room}: make maps larger or items fewer")
 
 
 class Map(eqx.Module):
-    """The ground of a grid game: its size, its walls, and where the agent stands."""
+    """The ground of a grid game: its size, its walls, and the place of the agent."""
 
     height: Int16[Array, ""]
     width: Int16[Array, ""]
@@ -77,8 +78,21 @@ class Map(eqx.Module):
     agent: Place
 
 
+@runtime_checkable
+class GridState(Protocol):
+    """A state of a game on such a map."""
+
+    @property
+    def ground(self) -> Map:
+        """The map."""
+
+    @property
+    def items(self) -> Places:
+        """Places of all items, NOWHERE for an item that is not on the map."""
+
+
 def move(ground: Map, action: Int[Array, ""]) -> Map:
-    """Moves the agent one cell, unless an edge or a wall is in the way; other actions leave it where it is."""
+    """The map after a move of the agent, unless an edge or a wall blocks it; other actions do not move it."""
     row, column = ground.agent // PITCH, ground.agent % PITCH
     direction = jnp.minimum(action, INTERACT)
     new_row, new_column = row + _ROW_STEP[direction], column + _COLUMN_STEP[direction]
@@ -105,12 +119,12 @@ def vocabulary(kinds: int) -> int:
     return 1 + EDGE_WORDS + (1 + kinds) * OFFSETS
 
 
-@partial(jax.jit, static_argnums=(0, 2))  # else every map drawn outside of `jit` would compile its loop anew
+@partial(jax.jit, static_argnums=(0, 2))  # otherwise every map drawn outside of `jit` would compile its loop again
 def draw_map(rules: MapRules, key: PRNGKeyArray, items: int) -> tuple[Map, Places]:
     """A map and `items` distinct places on it, none a wall or the agent's, all reachable from the agent.
 
-    Every cell gets a random rank; the first cells become walls, the next one the agent's, and the items take the
-    following ones that can be reached. Maps whose reachable part is too small are drawn again.
+    Every cell gets a random rank. The first cells become walls, the next one is the agent's, and the items take the
+    reachable ones that follow. A map whose reachable part is too small is drawn again.
     """
 
     def draw(
@@ -154,12 +168,12 @@ def _attempt_map(
 
 
 def to_place(cell: Int[Array, "..."]) -> Int[Array, "..."]:
-    """The place of a cell numbered row by row on the largest map."""
+    """The place of a cell, given its number row by row on the largest map."""
     return cell // SIDE * PITCH + cell % SIDE
 
 
 def _lowest(score: Int32[Array, "cells"], count: int) -> Int32[Array, "count"]:
-    """The cells with the lowest scores, in order; on a CPU, finding each above the last beats `top_k` tenfold."""
+    """The cells with the lowest scores, in order, found one by one: on a CPU ten times as fast as `top_k`."""
 
     def next_lowest(last: Array, _: None) -> tuple[Array, Array]:
         least = jnp.min(jnp.where(score > last, score, FAR))
@@ -169,7 +183,7 @@ def _lowest(score: Int32[Array, "cells"], count: int) -> Int32[Array, "count"]:
 
 
 def flood(free: Bool[Array, "cells"], start: Int[Array, ""]) -> Bool[Array, "cells"]:
-    """The free cells connected to `start`. Rows are bit masks, so that one sweep is a handful of integer operations."""
+    """The free cells connected to `start`. Rows are bit masks, so one sweep is a handful of integer operations."""
     column = jnp.arange(SIDE, dtype=jnp.uint32)
     rows = jnp.sum(free.reshape(SIDE, SIDE).astype(jnp.uint32) << column, axis=1)
     bit = jnp.uint32(1) << (start % SIDE).astype(jnp.uint32)

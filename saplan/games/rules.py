@@ -1,4 +1,4 @@
-"""The rules of a game: as a card that people read, as data, and checked when they come from a file."""
+"""The rules of a game: as a card for people, as data, and checked when they come from a file."""
 
 import dataclasses
 import inspect
@@ -8,18 +8,19 @@ from typing import Any
 import jax.numpy as jnp
 
 from saplan.errors import InputError, unknown_name
-from saplan.games.game import Game
+from saplan.games.game import Game, State
 from saplan.storage.json_data import is_number, is_whole
 
 LARGEST = 1000
-"""Of whole numbers: maps and objects are counted in tens."""
+"""Largest whole number in rules; maps and objects are counted in tens."""
 LARGEST_AMOUNT = 1e6
+"""Largest other number in rules."""
 
 
-def check_rules(usual: Any, rules: Any) -> None:
-    """`InputError` unless these rules are of the same kinds as the `usual` ones, by their names."""
+def check_rules(usual: Any, rules: object) -> None:
+    """Raises `InputError` unless every rule has a known name and the type of its `usual` value."""
     if not isinstance(rules, dict):
-        raise InputError("the rules must be an object")
+        raise InputError("the rules must be a JSON object")
     known = {field.name: getattr(usual, field.name) for field in dataclasses.fields(usual)}
     for name, value in rules.items():
         if name not in known:
@@ -30,7 +31,7 @@ def check_rules(usual: Any, rules: Any) -> None:
             raise InputError(f"the rule {name} must be {_kind(known[name])}")
 
 
-def _alike(usual: Any, value: Any) -> bool:
+def _alike(usual: object, value: object) -> bool:
     if isinstance(usual, tuple):
         return isinstance(value, list | tuple) and len(value) <= LARGEST and all(_alike(usual[0], one) for one in value)
     if isinstance(usual, bool | str):
@@ -40,7 +41,7 @@ def _alike(usual: Any, value: Any) -> bool:
     return is_whole(value, 0, LARGEST)
 
 
-def _kind(usual: Any) -> str:
+def _kind(usual: object) -> str:
     if isinstance(usual, tuple):
         return f"a list, each {_kind(usual[0])}"
     if isinstance(usual, bool | str):
@@ -48,8 +49,8 @@ def _kind(usual: Any) -> str:
     return "a number" if isinstance(usual, float) else f"a whole number in 0..{LARGEST}"
 
 
-def rule_card(game: Game[Any], heading: Callable[[str], str] = str) -> str:
-    """The card as text: the rules in words, then attributes, actions and admissible transitions."""
+def rule_card(game: Game[State], heading: Callable[[str], str] = str) -> str:
+    """Rule card as text: the rules in words, then attributes, actions and admissible transitions."""
     space = game.space
     attributes = [f"{name} ∈ {block.symbol}" for name, block in zip(space.names, space.blocks, strict=True)]
     transitions = game.admissible()
@@ -65,8 +66,8 @@ def rule_card(game: Game[Any], heading: Callable[[str], str] = str) -> str:
     return "\n\n".join(sections)
 
 
-def rule_data(game: Game[Any]) -> dict[str, Any]:
-    """The card as data, for `--json`."""
+def rule_data(game: Game[State]) -> dict[str, Any]:
+    """Rule card as data, for `--json`."""
     space = game.space
     return {
         "name": game.name,
@@ -77,12 +78,12 @@ def rule_data(game: Game[Any]) -> dict[str, Any]:
     }
 
 
-def _rules(game: Game[Any]) -> str:
-    """A game's docstring is its rule card."""
+def _rules(game: Game[State]) -> str:
+    """The rules in words: the docstring of the game."""
     return inspect.getdoc(type(game)) or ""
 
 
-def _changes(game: Game[Any], delta: tuple[float, ...]) -> dict[str, float]:
+def _changes(game: Game[State], delta: tuple[float, ...]) -> dict[str, float]:
     parts = zip(game.space.names, game.space.blocks, delta, strict=True)
     return {name: x for name, block, x in parts if x != block.identity}
 

@@ -1,16 +1,16 @@
-"""What there is to see in one state, for people: the pictures and the terminal draw from this and nothing else."""
+"""Scenes: one state as people see it, the only input of pictures and of drawings in the terminal."""
 
 from dataclasses import dataclass, replace
 
 from saplan.games.grid import NOWHERE, PITCH, Map
 
 COLOURS = ("red", "green", "blue", "yellow", "purple", "cyan")
-"""Names of kinds, in order; also the colours they are drawn in."""
+"""Names of the kinds, in order, and the colours they are drawn in."""
 
 
 @dataclass(frozen=True)
 class Thing:
-    """Something on the map."""
+    """An item on the map."""
 
     row: int
     column: int
@@ -22,7 +22,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Scene:
-    """A map with its things, the agent, and the strip below it that says what the agent holds."""
+    """A map with its things and the agent, and the inventory below it."""
 
     height: int
     width: int
@@ -34,7 +34,7 @@ class Scene:
 
 
 def ground_scene(ground: Map, things: list[tuple[int, Thing]], inventory: tuple[tuple[str, str, str], ...]) -> Scene:
-    """Puts things at their places; those that are nowhere are left out."""
+    """Scene of a map with things at their places, without those that are NOWHERE."""
     cell = lambda place: (place // PITCH, place % PITCH)  # noqa: E731
     placed = [replace(thing, row=cell(p)[0], column=cell(p)[1]) for p, thing in things if p != NOWHERE]
     return Scene(

@@ -1,4 +1,4 @@
-"""Switches: what can be picked up hangs on a dial (the paper's modular environment)."""
+"""Switches: a dial decides which objects can be picked up (the paper's modular environment)."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar, final
@@ -6,12 +6,25 @@ from typing import ClassVar, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int16, PRNGKeyArray
 
 from saplan.algebra import Cyclic, Natural, Product
-from saplan.errors import InputError
-from saplan.games.game import Game, Words
+from saplan.games.game import Game, ItemFacts, Words
 from saplan.games.grid import INTERACT, MOVES, NOWHERE, Map, MapRules, Place, Places, draw_map, move, vocabulary, words
+from saplan.games.objects import (
+    check_counts,
+    count_by_kind,
+    draw_nearest,
+    drawn_counts,
+    drawn_objects,
+    hold,
+    pick_deltas,
+    pick_some,
+    remove,
+    scatter_objects,
+    served_by_slots,
+)
 from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
 from saplan.goals import Goal, exactly
 
@@ -25,30 +38,38 @@ class SwitchesState(eqx.Module):
     switch_place: Place
     switch: Int16[Array, ""]
 
+    @property
+    def items(self) -> Places:
+        """Places of the objects, then of the switch."""
+        return jnp.concatenate([self.objects, self.switch_place[None]])
+
 
 @final
 @dataclass(frozen=True)
 class Switches(Game[SwitchesState]):
-    """Objects of q kinds and one switch that shows a kind.
+    """There are objects of q kinds, and one switch that shows a kind.
 
-    - `interact` on an object picks it up if the switch shows its kind; on the switch it advances it by one, cyclically.
+    - `interact` on an object picks it up if the switch shows its kind. `interact` on the switch advances it to the next
+      kind, and from the last kind back to the first.
     - 𝓡 = ℕ^q (on the map) × ℕ^q (held) × ℤ/q (switch).
-    - Admissible δρ: for every kind j, one less on the map and one more held; and switch + 1. That is q + 1 changes.
-    - A task: hold exactly (n_1..n_q), not all zero and each at most what the map offers; the switch is free.
+    - Admissible δρ: for every kind j, one less on the map and one more held; and switch + 1. These are q + 1 changes.
+    - A task is to hold exactly (n_1..n_q): not all zero, and of each kind at most as many as are on the map. The
+      position of the switch is free.
     """
 
     kinds: int = 3
     """q: kinds of objects, and positions of the switch."""
     fewest: int = 1
-    """Least number of objects of a kind."""
+    """Smallest number of objects of a kind."""
     most: int = 4
-    """Greatest number of objects of a kind."""
+    """Largest number of objects of a kind."""
     maps: MapRules = field(default_factory=MapRules)
 
     name: ClassVar[str] = "switches"
     actions: ClassVar[tuple[str, ...]] = (*MOVES, "interact")
     credit: ClassVar[str] = "attempt"
     alphas: ClassVar[tuple[float, float]] = (1.0, 0.0)
+    farthest_goal: ClassVar[int] = 15
 
     def __post_init__(self) -> None:
         check_counts(self.kinds, self.fewest, self.most, extra=1)
@@ -89,12 +110,12 @@ class Switches(Game[SwitchesState]):
     def step(self, key: PRNGKeyArray, state: SwitchesState, action: Int[Array, ""]) -> SwitchesState:
         interacts = action == INTERACT
         ground = move(state.ground, action)
-        wanted = self.object_kinds == state.switch
-        picked = interacts & wanted & (state.objects == ground.agent)
+        shown = self.object_kinds == state.switch
+        picked = interacts & shown & (state.objects == ground.agent)
         turned = interacts & (state.switch_place == ground.agent)
         return SwitchesState(
             ground=ground,
-            objects=jnp.where(picked, NOWHERE, state.objects).astype(jnp.int16),
+            objects=remove(state.objects, picked),
             held=state.held + count_by_kind(picked, self.kinds),
             switch_place=state.switch_place,
             switch=jnp.where(turned, (state.switch + 1) % self.kinds, state.switch).astype(jnp.int16),
@@ -103,7 +124,7 @@ class Switches(Game[SwitchesState]):
     def observe(self, state: SwitchesState) -> Words:
         switch_kind = 1 + self.kinds + state.switch.astype(jnp.int32)
         kinds = jnp.concatenate([1 + self.object_kinds, switch_kind[None]])
-        return words(state.ground, kinds, jnp.concatenate([state.objects, state.switch_place[None]]))
+        return words(state.ground, kinds, state.items)
 
     def attributes(self, state: SwitchesState) -> Float[Array, "K"]:
         on_map = count_by_kind(state.objects != NOWHERE, self.kinds)
@@ -113,8 +134,7 @@ class Switches(Game[SwitchesState]):
         state_key, share_key, pick_key = jax.random.split(key, 3)
         state = self.reset(state_key)
         picked = pick_some(share_key, pick_key, state.objects)
-        objects = jnp.where(picked, NOWHERE, state.objects).astype(jnp.int16)
-        held = count_by_kind(picked, self.kinds)
+        objects, held = remove(state.objects, picked), count_by_kind(picked, self.kinds)
         return SwitchesState(state.ground, objects, held, state.switch_place, state.switch)
 
     def shelf(self, state: SwitchesState) -> Float[Array, "rows cells"]:
@@ -127,13 +147,22 @@ class Switches(Game[SwitchesState]):
         state_key, goal_key = jax.random.split(key)
         state = self.reset(state_key)
         offers = self.attributes(state)[: self.kinds].astype(jnp.int32) + 1
-        # One uniform number names one of the goals other than (0, ..., 0), in mixed radix.
+        # One uniform number encodes one of the goals other than (0, ..., 0), in mixed radix.
         code = jax.random.randint(goal_key, (), 1, jnp.prod(offers))
         place_values = jnp.concatenate([jnp.ones(1, jnp.int32), jnp.cumprod(offers)[:-1]])
-        asked_counts = code // place_values % offers
-        zeros, asked = jnp.zeros(self.kinds), jnp.arange(self.space.size)
-        value = jnp.concatenate([zeros, asked_counts.astype(jnp.float32), jnp.zeros(1)])
-        return state, exactly(value, 0.0, (asked >= self.kinds) & (asked < 2 * self.kinds))
+        value, asked = hold(code // place_values % offers, self.space.size)
+        return state, exactly(value, 0.0, asked)
+
+    def goal_at(
+        self, key: PRNGKeyArray, rho: Float[Array, "K"], distance: Int[Array, ""]
+    ) -> tuple[Float[Array, "K"], Bool[Array, "K"]]:
+        """Counts to hold; the distance is the number of picks and of turns of the switch that they need."""
+        q = self.kinds
+        counts = jnp.stack(jnp.meshgrid(*[jnp.arange(self.most + 1)] * q, indexing="ij"), axis=-1).reshape(-1, q)
+        turns = jnp.max(jnp.where(counts > 0, (jnp.arange(q) - rho[2 * q].astype(jnp.int32)) % q, 0), axis=1)
+        length = jnp.sum(counts, axis=1) + turns
+        possible = jnp.all(counts <= rho[:q], axis=1) & (length > 0)
+        return hold(counts[draw_nearest(key, length, possible, distance)], self.space.size)
 
     def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
         picks = pick_deltas(self.kinds, self.space.size)
@@ -147,50 +176,13 @@ class Switches(Game[SwitchesState]):
         possible = jnp.concatenate([(rho[:q] >= 1) & shows, jnp.ones(len(known) - q, bool)])
         return jnp.any(jnp.all(known == delta, axis=1) & possible).astype(jnp.float32)
 
+    def item_facts(self) -> ItemFacts:
+        served = served_by_slots(len(self.admissible()), self.kinds, self.most, others=1)
+        served[self.kinds :, -1] = True
+        return ItemFacts(served, np.full(len(served), INTERACT))
+
     def scene(self, state: SwitchesState) -> Scene:
         shown = COLOURS[int(state.switch)]
-        things = [
-            (place, Thing(0, 0, "object", COLOURS[slot // self.most]))
-            for slot, place in enumerate(state.objects.tolist())
-        ]
-        things.append((int(state.switch_place), Thing(0, 0, "switch", shown)))
-        held = tuple((COLOURS[k], COLOURS[k], str(int(n))) for k, n in enumerate(state.held))
-        return ground_scene(state.ground, things, (*held, ("switch", shown, shown)))
-
-
-def check_counts(kinds: int, fewest: int, most: int, extra: int) -> None:
-    """`InputError` unless the numbers of kinds and objects make a playable game."""
-    if not 1 <= kinds <= len(COLOURS):
-        raise InputError(f"the number of kinds q must lie in 1..{len(COLOURS)}, got {kinds}")
-    if not 1 <= fewest <= most:
-        raise InputError(f"the numbers of objects must satisfy 1 <= fewest <= most, got {fewest} and {most}")
-    if kinds * most + extra > 30:
-        raise InputError(f"{kinds} kinds of up to {most} objects do not fit on the smallest map")
-
-
-def scatter_objects(key: PRNGKeyArray, places: Places, kinds: int, fewest: int, most: int) -> Places:
-    """Fills `most` slots per kind with places, leaving a random number of them absent."""
-    counts = jax.random.randint(key, (kinds, 1), fewest, most + 1)
-    present = jnp.arange(most)[None, :] < counts
-    return jnp.where(present.reshape(-1), places, NOWHERE).astype(jnp.int16)
-
-
-def count_by_kind(mask: Bool[Array, "objects"], kinds: int) -> Int16[Array, "kinds"]:
-    """How many slots of every kind are marked."""
-    return jnp.sum(mask.reshape(kinds, -1), axis=1, dtype=jnp.int16)
-
-
-def pick_some(share_key: PRNGKeyArray, pick_key: PRNGKeyArray, objects: Places) -> Bool[Array, "objects"]:
-    """Marks a random share of the objects that are there."""
-    share = jax.random.uniform(share_key)
-    return (objects != NOWHERE) & (jax.random.uniform(pick_key, objects.shape) < share)
-
-
-def pick_deltas(kinds: int, size: int) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """The change "one less on the map, one more held" for every kind."""
-    rows = []
-    for k in range(kinds):
-        delta = [0.0] * size
-        delta[k], delta[kinds + k] = -1.0, 1.0
-        rows.append((f"pick up {COLOURS[k]}", tuple(delta)))
-    return tuple(rows)
+        switch = (int(state.switch_place), Thing(0, 0, "switch", shown))
+        things = [*drawn_objects(state.objects, self.most), switch]
+        return ground_scene(state.ground, things, (*drawn_counts(state.held), ("switch", shown, shown)))

@@ -1,23 +1,22 @@
-"""What goes wrong in a world outside of JAX, told in one sentence."""
+"""Errors of a world that runs outside of JAX, in one line."""
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 from saplan.errors import InputError
-from saplan.games.game import Game
+from saplan.games.game import Game, State
 
 
 @contextlib.contextmanager
-def readable_errors(game: Game[Any]) -> Iterator[None]:
-    """Raises what a world's own code raised, as an `InputError`, in place of JAX's error about a callback.
+def readable_errors(game: Game[State]) -> Iterator[None]:
+    """Raises an exception of the world's own code as an `InputError`, in place of JAX's error about a callback.
 
-    The world's exception, with its traceback, is the cause of the one that is raised.
+    The world's exception, with its traceback, is the cause of the `InputError`.
     """
-    game.fault()  # nothing from before
+    game.fault()  # discards older errors
     try:
         yield
-    except Exception as error:  # of which kind, depends on how JAX calls the program
+    except Exception as error:  # its type depends on how JAX calls the program
         fault = game.fault()
         if fault is None or isinstance(error, InputError):
             raise
@@ -27,6 +26,6 @@ def readable_errors(game: Game[Any]) -> Iterator[None]:
 
 
 def one_line(error: BaseException) -> str:
-    """The kind of an exception and the first line of what it says."""
+    """The type of an exception and the first line of its message."""
     text = str(error).strip().partition("\n")[0][:300]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

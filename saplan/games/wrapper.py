@@ -1,125 +1,64 @@
-"""A game seen through other attributes than its own."""
+"""A game with some of its members replaced, such as its attributes."""
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from saplan.games.game import Game, State
 
-from saplan.algebra import Product
-from saplan.games.game import Game, Observation
-from saplan.games.scene import Scene
-from saplan.goals import Goal
+
+def _forward(name: str) -> Any:
+    """Property with the value that the wrapped game has under this name; for a method, the game's bound method."""
+    return property(operator.attrgetter(f"game.{name}"))
 
 
 @dataclass(frozen=True)
-class GameWrapper(Game[Any]):
-    """The same game in everything that a subclass does not change: its space, its attributes, what is feasible."""
+class GameWrapper(Game[State]):
+    """The same game, except for the members that a subclass overrides.
 
-    game: Game[Any]
+    Every member of `Game` is listed, since a default of `Game` would otherwise hide the wrapped game's own.
+    """
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.game.name
+    game: Game[State]
 
-    @property
-    def actions(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.game.actions
-
-    @property
-    def slots(self) -> int:  # type: ignore[override]
-        return self.game.slots
-
-    @property
-    def vocabulary(self) -> int:  # type: ignore[override]
-        return self.game.vocabulary
-
-    @property
-    def picture(self) -> tuple[int, int, int] | None:  # type: ignore[override]
-        return self.game.picture
-
-    @property
-    def credit(self) -> str:  # type: ignore[override]
-        return self.game.credit
-
-    @property
-    def vital(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.game.vital
-
-    @property
-    def misread(self) -> bool:  # type: ignore[override]
-        return self.game.misread
-
-    @property
-    def alphas(self) -> tuple[float, float]:  # type: ignore[override]
-        return self.game.alphas
+    name = _forward("name")
+    actions = _forward("actions")
+    slots = _forward("slots")
+    vocabulary = _forward("vocabulary")
+    picture = _forward("picture")
+    credit = _forward("credit")
+    vital = _forward("vital")
+    misread = _forward("misread")
+    alphas = _forward("alphas")
+    tolerance = _forward("tolerance")
+    farthest_goal = _forward("farthest_goal")
+    space = _forward("space")
+    reset = _forward("reset")
+    step = _forward("step")
+    observe = _forward("observe")
+    place = _forward("place")
+    attributes = _forward("attributes")
+    truth = _forward("truth")
+    confidence = _forward("confidence")
+    anywhere = _forward("anywhere")
+    shelf = _forward("shelf")
+    over = _forward("over")
+    lost = _forward("lost")
+    tasks = _forward("tasks")
+    task_groups = _forward("task_groups")
+    goal_at = _forward("goal_at")
+    admissible = _forward("admissible")
+    feasible = _forward("feasible")
+    rules_out = _forward("rules_out")
+    item_facts = _forward("item_facts")
+    recall = _forward("recall")
+    restore = _forward("restore")
+    fault = _forward("fault")
+    described = _forward("described")
+    scene = _forward("scene")
 
     def __getattr__(self, name: str) -> Any:
-        """What this game alone has, such as the numbers of its rules."""
+        """A member that only the wrapped game has, such as a number of its rules."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(object.__getattribute__(self, "game"), name)
-
-    @property
-    def space(self) -> Product:
-        return self.game.space
-
-    def attributes(self, state: Any) -> Float[Array, "K"]:
-        return self.game.attributes(state)
-
-    def reset(self, key: PRNGKeyArray) -> Any:
-        return self.game.reset(key)
-
-    def step(self, key: PRNGKeyArray, state: Any, action: Int[Array, ""]) -> Any:
-        return self.game.step(key, state, action)
-
-    def observe(self, state: Any) -> Observation:
-        return self.game.observe(state)
-
-    def truth(self, state: Any) -> Float[Array, "K"]:
-        return self.game.truth(state)
-
-    def confidence(self, state: Any) -> Float[Array, "K"]:
-        return self.game.confidence(state)
-
-    def anywhere(self, key: PRNGKeyArray) -> Any:
-        return self.game.anywhere(key)
-
-    def shelf(self, state: Any) -> Float[Array, "rows cells"]:
-        return self.game.shelf(state)
-
-    def place(self, state: Any) -> Observation:
-        return self.game.place(state)
-
-    def lost(self, state: Any) -> Bool[Array, ""]:
-        return self.game.lost(state)
-
-    def over(self, state: Any) -> Bool[Array, ""]:
-        return self.game.over(state)
-
-    def tasks(self, key: PRNGKeyArray) -> tuple[Any, Goal]:
-        return self.game.tasks(key)
-
-    def task_groups(self, states: Any, goals: Goal) -> dict[str, Bool[np.ndarray, "tasks"]]:
-        return self.game.task_groups(states, goals)
-
-    def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
-        return self.game.admissible()
-
-    def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
-        return self.game.feasible(rho, delta)
-
-    def scene(self, state: Any) -> Scene:
-        return self.game.scene(state)
-
-    def recall(self, states: Any) -> dict[str, np.ndarray]:
-        return self.game.recall(states)
-
-    def restore(self, states: Any, recalled: dict[str, np.ndarray]) -> None:
-        self.game.restore(states, recalled)
-
-    def fault(self) -> Exception | None:
-        return self.game.fault()
-
-    def described(self) -> dict[str, Any]:
-        return self.game.described()

@@ -45,7 +45,7 @@ ALGEBRAS: dict[str, Callable[[Block], Block]] = {"raw": raw, "integers": straigh
 
 
 @dataclass(frozen=True)
-class Ablated(GameWrapper):
+class Ablated(GameWrapper[Any]):
     """A game with reduced blocks and the same numbers ρ."""
 
     algebra: str

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product, Rho
 from saplan.errors import InputError
-from saplan.games import Exchange, Game, Mining, Switches
+from saplan.games import GAMES, Game
 from saplan.goals import HAIR, Goal
 from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action
 from saplan.methods.base import KnowledgeUpdate, Learner, Method
@@ -28,10 +28,6 @@ from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by
 from saplan.planning import Outcome, Plan
 from saplan.rl.rollout import Change, Judge, Proposal, Propose, RolloutState, StepOutcome, Trajectory
 from saplan.rl.settings import Settings
-
-STAGES = {"switches": 15, "exchange": 30, "mining": 15}
-"""The most distant goals of each game, in stages (paper, appendix). On mining stage 1 is a single change; every
-further stage adds one to the Euclidean distance."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +73,9 @@ class Curriculum(Method[CurriculumProgress]):
     settings = CurriculumSettings
 
     def settings_for(self, game: Game[Any], paper: bool = False) -> CurriculumSettings:
-        if game.name not in STAGES:
-            raise InputError(f"the curriculum does not fit {game.name}: its goals have no distances (known: {known()})")
+        if not game.farthest_goal:
+            known = ", ".join(name for name, each in GAMES.items() if each.farthest_goal)
+            raise InputError(f"the curriculum does not fit {game.name}: its goals have no distances (known: {known})")
         return CurriculumSettings(relabel=False, repeat_cost=0.0) if paper else CurriculumSettings()
 
     def encoder(self, space: Product) -> GoalEncoder:
@@ -125,7 +122,7 @@ class Curriculum(Method[CurriculumProgress]):
         ends = jnp.sum(steps.game_over, axis=0)
         judged = games >= settings.measured_on
         farther = judged & (wins >= settings.advance_at * games)
-        stage = jnp.minimum(before.stage + farther, STAGES[game.name])
+        stage = jnp.minimum(before.stage + farther, game.farthest_goal)
         fresh = jnp.where(ends == 0, before.fresh, ends == 1)
         progress = CurriculumProgress(stage, jnp.where(judged, 0, games), jnp.where(judged, 0, wins), fresh)
         return KnowledgeUpdate(progress, partial(goal_targets, game, settings, rollout))
@@ -139,15 +136,10 @@ class Curriculum(Method[CurriculumProgress]):
         return CurriculumAgent(learner.policy, learner.knowledge.stage, game, settings)
 
 
-def known() -> str:
-    """The games that have distances."""
-    return ", ".join(STAGES)
-
-
 def reached(game: Game[Any], rho: Rho, subgoal: Float[Array, "... W"]) -> Bool[Array, "..."]:
     """Whether ρ satisfies a goal, as tasks of the game judge it."""
     value, asked = jnp.split(subgoal, 2, axis=-1)
-    tolerances = [getattr(game, "tolerance", 0.0) if block.tolerance else 0.0 for block in game.space.blocks]
+    tolerances = [game.tolerance if block.tolerance else 0.0 for block in game.space.blocks]
     tolerance = jnp.array(tolerances) * HAIR
     return jnp.all((jnp.abs(rho - value) <= tolerance) | (asked == 0), axis=-1)
 
@@ -214,58 +206,14 @@ def ahead(
 def draw_goals(
     game: Game[Any], settings: CurriculumSettings, key: PRNGKeyArray, rho: Float[Array, "lanes K"], stage: Array
 ) -> tuple[Float[Array, "lanes W"], Int32[Array, "lanes"]]:
-    """A goal for every fresh ρ, at the present distance or nearer, and that distance."""
+    """Goals for every first ρ of a game, at the distance of the stage or nearer, and their distances."""
     far_key, near_key, goal_key = jax.random.split(key, 3)
     lanes = len(rho)
     nearer = jax.random.randint(near_key, (lanes,), 1, stage + 1)
     distance = jnp.where(jax.random.uniform(far_key, (lanes,)) < settings.farthest_share, stage, nearer)
     keys = jax.random.split(goal_key, lanes)
-    value, asked = jax.lax.map(lambda x: DRAW[type(game)](game, *x), (keys, rho, distance), batch_size=min(32, lanes))
-    return jnp.concatenate([value * asked, asked], axis=-1), distance
-
-
-def switches_goal(game: Switches, key: PRNGKeyArray, rho: Rho, distance: Array) -> tuple[Rho, Rho]:
-    """Counts to hold whose picks and turns of the switch add up to the distance, or come nearest to it."""
-    q = game.kinds
-    counts = jnp.stack(jnp.meshgrid(*[jnp.arange(game.most + 1)] * q, indexing="ij"), axis=-1).reshape(-1, q)
-    turns = jnp.max(jnp.where(counts > 0, (jnp.arange(q) - rho[2 * q].astype(jnp.int32)) % q, 0), axis=1)
-    length = jnp.sum(counts, axis=1) + turns
-    possible = jnp.all(counts <= rho[:q], axis=1) & (length > 0)
-    held = counts[nearest(key, length, possible, distance)].astype(jnp.float32)
-    zeros = jnp.zeros(q)
-    return jnp.concatenate([zeros, held, jnp.zeros(1)]), jnp.concatenate([zeros, jnp.ones(q), jnp.zeros(1)])
-
-
-def exchange_goal(game: Exchange, key: PRNGKeyArray, rho: Rho, distance: Array) -> tuple[Rho, Rho]:
-    """Counts to hold at this length of the shortest path, or the nearest to it."""
-    lengths = game.goal_distances(rho[: game.kinds].astype(jnp.int32))
-    index = nearest(key, lengths.reshape(-1), lengths.reshape(-1) > 0, distance)
-    held = jnp.stack(jnp.unravel_index(index, lengths.shape)).astype(jnp.float32)
-    zeros = jnp.zeros(game.kinds)
-    return jnp.concatenate([zeros, held]), jnp.concatenate([zeros, jnp.ones(game.kinds)])
-
-
-def mining_goal(game: Mining, key: PRNGKeyArray, rho: Rho, distance: Array) -> tuple[Rho, Rho]:
-    """First what one change of minerals can lead to, then points at most so far away."""
-    q, (one_key, far_key, pick_key) = game.minerals, jax.random.split(key, 3)
-    mean = (game.yield_low + game.yield_high) / 2
-    once = rho[:q] + jnp.concatenate([jnp.eye(q) * mean, jnp.eye(q) * -game.dumps])
-    corner = jnp.array([c + game.outer for c in game.centre])
-    around = rho[:q] + jax.random.uniform(far_key, (256, q), minval=-1.0, maxval=1.0) * distance
-    points = jnp.where((distance > 1), around, once[jax.random.randint(one_key, (256,), 0, len(once))])
-    near = (jnp.linalg.norm(points - rho[:q], axis=1) <= distance + 0.5) & jnp.all(points <= corner, axis=1)
-    fits = game.inside(points) & near & jnp.any(jnp.abs(points - rho[:q]) > game.tolerance * 1.01, axis=1)
-    chosen = points[jax.random.categorical(pick_key, jnp.where(fits, 0.0, -1e9))]
-    return jnp.concatenate([chosen, jnp.zeros(1)]), jnp.concatenate([jnp.ones(q), jnp.zeros(1)])
-
-
-def nearest(key: PRNGKeyArray, lengths: Int[Array, "n"], possible: Bool[Array, "n"], distance: Array) -> Array:
-    """One of the possible whose length is nearest to a distance, all alike."""
-    off = jnp.where(possible, jnp.abs(lengths - distance), 10**6)
-    return jax.random.categorical(key, jnp.where(off == jnp.min(off), 0.0, -jnp.inf))
-
-
-DRAW: dict[type, Any] = {Switches: switches_goal, Exchange: exchange_goal, Mining: mining_goal}
+    value, asked = jax.lax.map(lambda x: game.goal_at(*x), (keys, rho, distance), batch_size=min(32, lanes))
+    return jnp.concatenate([value * asked, asked.astype(jnp.float32)], axis=-1), distance
 
 
 class CurriculumAgent(eqx.Module):

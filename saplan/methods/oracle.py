@@ -6,7 +6,6 @@ over amounts of minerals, hammer and place. It is not an upper bound: the fewest
 probability of arriving in time, and it guesses the length of walks, or rounds amounts, before it compares orders.
 """
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -16,8 +15,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float16, Int, Int32, PRNGKeyArray
 
 from saplan.errors import InputError
-from saplan.games import Exchange, Game, Mining, Switches
-from saplan.games.grid import CELLS, INTERACT, NOWHERE, PITCH, SIDE, Map, to_place
+from saplan.games import GAMES, Game, Mining
+from saplan.games.game import ItemFacts
+from saplan.games.grid import CELLS, NOWHERE, PITCH, SIDE, GridState, Map, Places, to_place
+from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
 from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
 from saplan.methods.decision import Alternatives, Decision
@@ -33,46 +34,17 @@ SLACK = 6.0
 """First edges whose paths cost at most this much more than the best are compared by the true length of their walk."""
 
 
-@dataclass(frozen=True)
-class Knowledge:
-    """Where the admissible changes of a game can be made."""
-
-    served: Bool[np.ndarray, "T items"]
-    """Which items serve which change."""
-    action: Int[np.ndarray, "T"]
-    """What to do there; a change that no item serves can be made anywhere."""
+def knowledge(game: Game[Any]) -> ItemFacts:
+    """Facts about the items of a game; `InputError` if it has none, or if it is wrapped and so are its states."""
+    facts = None if isinstance(game, GameWrapper) else game.item_facts()
+    if facts is None:
+        raise InputError(f"the oracle does not know the rules of {game.name} (it knows {', '.join(GAMES)})")
+    return facts
 
 
-def knowledge(game: Game[Any]) -> Knowledge:
-    """What the oracle knows of a game's rules."""
-    if isinstance(game, Switches):
-        served = np.zeros((len(game.admissible()), game.kinds * game.most + 1), bool)
-        for k in range(game.kinds):
-            served[k, k * game.most : (k + 1) * game.most] = True
-        served[game.kinds :, -1] = True
-        return Knowledge(served, np.full(len(served), INTERACT))
-    if isinstance(game, Exchange):
-        served = np.zeros((len(game.admissible()), game.kinds * game.most), bool)
-        for k in range(game.kinds):
-            served[k, k * game.most : (k + 1) * game.most] = True
-        trades = INTERACT + 1 + np.arange(len(game.pairs))
-        return Knowledge(served, np.concatenate([np.full(game.kinds, INTERACT), trades]))
-    if isinstance(game, Mining):
-        q, d = game.minerals, game.deposits
-        served = np.zeros((1 + 2 * q, game.items), bool)
-        served[0, q * d] = True
-        for j in range(q):
-            served[1 + j, j * d : (j + 1) * d] = True
-            served[1 + q + j, q * d + 1 + j] = True
-        return Knowledge(served, np.full(len(served), INTERACT))
-    raise InputError(f"the oracle does not know the rules of {game.name} (it knows switches, exchange, mining)")
-
-
-def items(state: Any) -> Int[Array, "items"]:
-    """The places of all items of a state."""
-    if hasattr(state, "switch_place"):
-        return jnp.concatenate([state.objects, state.switch_place[None]])
-    return state.objects if hasattr(state, "objects") else state.places
+def items(state: GridState) -> Places:
+    """Places of all items of a state, in the order of the facts."""
+    return state.items
 
 
 def walks(ground: Map, places: Int[Array, "items"]) -> Int32[Array, "items cells"]:

@@ -45,7 +45,7 @@ def _on_state(name: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedGame(GameWrapper):
+class FittedGame(GameWrapper[Any]):
     """A game whose attributes are read by f̂.
 
     A reading of a real within a quarter of its resolution leaves the perceived value as it was: otherwise every step

@@ -12,12 +12,10 @@ import scipy.optimize
 from jaxtyping import Float
 
 from saplan.algebra import Integer, Natural, Real
-from saplan.games import Game, Mining
+from saplan.games import Game
 from saplan.goals import Goal, format_goal
 
 SLACK = 1e-6
-FINE = 0.05
-"""Spacing of the points at which a goal's box is compared with the set S of mining."""
 
 Range = tuple[float, float]
 
@@ -77,17 +75,4 @@ def why_not(game: Game[Any], rho: Float[np.ndarray, "K"], goal: Goal) -> str | N
             )
     if arithmetic.counts and not arithmetic.allows(goal):
         return f"each of {format_goal(space, goal)} can be had, but not all at once"
-    if isinstance(game, Mining) and not _meets_support(game, low, high):
-        return "no amounts that near to the goal lie in S, the set that they must not leave"
-    return None
-
-
-def _meets_support(game: Mining, low: Float[np.ndarray, "K"], high: Float[np.ndarray, "K"]) -> bool:
-    """Whether some amounts within the goal lie in S."""
-    axes = []
-    for k, centre in enumerate(game.centre):
-        least, most = max(low[k], 0.0), min(high[k], centre + game.outer)
-        axes.append(np.linspace(least, most, max(2, int(np.ceil((most - least) / FINE)) + 1)))
-    points = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, len(axes))
-    distance = np.linalg.norm(points - np.array(game.centre), axis=1)
-    return bool(np.any((distance >= game.inner) & (distance <= game.outer)))
+    return game.rules_out(goal)

@@ -27,12 +27,6 @@ class Play(NamedTuple):
     actions: np.ndarray
 
 
-def item_places(state: Any) -> jax.Array:
-    """The places of everything one can interact with."""
-    fields = [getattr(state, name) for name in ("objects", "places", "switch_place") if hasattr(state, name)]
-    return jnp.concatenate([jnp.atleast_1d(field) for field in fields])
-
-
 @functools.cache
 def resetter(game: Game[Any]) -> Callable[[jax.Array], Any]:
     return jax.jit(jax.vmap(game.reset))
@@ -53,7 +47,7 @@ def choose(game: Game[Any], state: Any, target: jax.Array, dice: jax.Array) -> t
 
     It mostly heads for an item (for another one once in a while) and mostly interacts where it stands on one.
     """
-    agent, places = state.ground.agent, item_places(state)
+    agent, places = state.ground.agent, state.items
     present = places >= 0
     chosen = places[jnp.argmax(jnp.cumsum(present) > dice[0] * jnp.sum(present))]
     stale = (target == agent) | ~jnp.any(places == target) | (dice[1] < 0.1)

@@ -11,7 +11,7 @@ import pytest
 from jaxtyping import Array
 
 from saplan.algebra import Cyclic, Natural, Product, Real
-from saplan.games.game import Game
+from saplan.games.game import Game, ItemFacts
 from saplan.games.scene import Scene
 from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
@@ -37,6 +37,8 @@ class Odd(Game[Any]):
     vital: ClassVar[tuple[str, ...]] = ("level",)
     misread: ClassVar[bool] = True
     alphas: ClassVar[tuple[float, float]] = (0.3, 0.7)
+    tolerance: ClassVar[float] = 0.75
+    farthest_goal: ClassVar[int] = 9
 
     @property
     def space(self) -> Product:
@@ -80,6 +82,15 @@ class Odd(Game[Any]):
 
     def task_groups(self, states: Any, goals: Goal) -> dict[str, np.ndarray]:
         return {"high": np.atleast_1d(np.asarray(states) > 2)}
+
+    def goal_at(self, key: Any, rho: Any, distance: Any) -> tuple[Any, Any]:
+        return rho + distance, jnp.array([True, False])
+
+    def rules_out(self, goal: Goal) -> str:
+        return "too odd"
+
+    def item_facts(self) -> ItemFacts:
+        return ItemFacts(np.ones((1, 2), bool), np.array([2]))
 
     def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
         return (("rise", (1.5, 0.0)),)
@@ -126,7 +137,8 @@ CHANGED = {
 """Each is a change that its class is there to make."""
 ARGUMENTS: dict[str, Any] = {
     "reset": (KEY,), "anywhere": (KEY,), "tasks": (KEY,), "step": (KEY, STATE, jnp.int32(1)), "admissible": (),
-    "feasible": (RHO, RHO), "described": (), "fault": (), "restore": (STATE, {"what": np.arange(3)}),
+    "feasible": (RHO, RHO), "goal_at": (KEY, RHO, jnp.int32(3)), "rules_out": (Goal(RHO, RHO),), "item_facts": (),
+    "described": (), "fault": (), "restore": (STATE, {"what": np.arange(3)}),
     "task_groups": (STATE, Goal(jnp.zeros(2), jnp.ones(2))),
 }  # fmt: skip
 """Of methods that take something else than a state."""
@@ -148,7 +160,7 @@ def answer(game: Game[Any], name: str) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    if isinstance(one, Exception):
+    if isinstance(one, Exception | ItemFacts):
         return repr(one) == repr(other)
     alike = jax.tree.structure(one) == jax.tree.structure(other)
     return alike and all(np.array_equal(a, b) for a, b in zip(*map(jax.tree.leaves, (one, other)), strict=True))

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from saplan.errors import InputError
-from saplan.games import make_game
+from saplan.games import GAMES, make_game
 from saplan.goals import Goal
+from saplan.methods.ablations import Ablated
 from saplan.methods.base import train_chunk
-from saplan.methods.curriculum import STAGES, Curriculum, ahead, draw_goals, reached
+from saplan.methods.curriculum import Curriculum, ahead, draw_goals, reached
 from saplan.methods.oracle import Oracle
 from saplan.methods.targets import value_rollout
+from saplan.methods.unstructured.rounding import Rounded
+from saplan.perception.fitted import FittedGame
 from saplan.rl.rollout import fresh_maps
 from tests.methods.probe import GAME
 from tests.methods.structured.opinions import steps_of
@@ -86,7 +89,7 @@ def test_stages_advance_on_success_alone() -> None:
         stages.append(int(learner.knowledge.stage))
     assert stages[0] > 1
     assert stages[1] == 1
-    assert stages[0] <= STAGES["switches"]
+    assert stages[0] <= game.farthest_goal
 
 
 def test_lessons_are_true_and_never_ask_for_what_already_holds() -> None:
@@ -111,5 +114,28 @@ def test_lessons_are_true_and_never_ask_for_what_already_holds() -> None:
 
 
 def test_a_game_without_distances_is_refused() -> None:
-    with pytest.raises(InputError, match="does not fit"):
+    with pytest.raises(InputError, match=r"does not fit corridor: .* \(known: switches, exchange, mining\)"):
         METHOD.settings_for(GAME)
+    with pytest.raises(InputError, match="have no distances"):
+        GAME.goal_at(jax.random.key(0), jnp.zeros(2), jnp.int32(1))
+
+
+def seen_exactly(game) -> FittedGame:
+    """A game whose fitted attributes are always zero, as f̂ reads them."""
+    size = game.space.size
+    return FittedGame(
+        game, lambda sights: (jnp.zeros((len(sights), size)), jnp.ones((len(sights), size))), "words", "0"
+    )
+
+
+@pytest.mark.parametrize("wrap", [seen_exactly, Rounded, lambda game: Ablated(game, "raw")])
+@pytest.mark.parametrize("name", GAMES)
+def test_a_wrapped_game_draws_the_goals_of_its_game(name: str, wrap) -> None:
+    game = make_game(name)
+    wrapped = wrap(game)
+    rho = jax.vmap(game.attributes)(fresh_maps(game, jax.random.key(0), 4))
+    draw = lambda game: draw_goals(game, settings, jax.random.key(1), rho, jnp.int32(2))  # noqa: E731
+    settings = METHOD.settings_for(wrapped)
+    for plain, through in zip(draw(game), draw(wrapped), strict=True):
+        np.testing.assert_array_equal(plain, through)
+    assert wrapped.tolerance == game.tolerance

@@ -12,7 +12,7 @@ from saplan.games.wrapper import GameWrapper
 
 
 @dataclass(frozen=True)
-class Rounded(GameWrapper):
+class Rounded(GameWrapper[Any]):
     """The same game, its real attributes rounded to integers."""
 
     @property
