@@ -145,7 +145,7 @@ def test_numbers_are_seen_and_pictures_shown() -> None:
 
 def test_taxi(tmp_path: Path) -> None:
     taxi = load("examples/taxi.py")
-    world, settings = taxi.taxi(), saplan.Settings(lanes=64, minibatches=8)
+    world, settings = taxi.taxi(), saplan.StructuredSettings(lanes=64, minibatches=8)
     agent: Any = saplan.train(world, 120_000, 0, settings, tmp_path / "run", eval_points=0)
     assert int(agent.memory.size) == 12, "four moves, four stands to pick up from and to drop at"
     assert saplan.evaluate(agent, 100).success.mean() > 0.9

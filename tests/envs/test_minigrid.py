@@ -66,7 +66,7 @@ def test_what_becomes_of_the_box(action: int, fate: str) -> None:
 def test_a_short_training_learns_to_take_the_key() -> None:
     task = mini_grid.TASKS[0]
     world: GymWorld = gym_world(task.make, task.space, task.attributes, ("key=1",), endless=True, name=task.env)
-    agent: Any = saplan.train(world, 120_000, 0, saplan.Settings(lanes=64, minibatches=8), eval_points=0)
+    agent: Any = saplan.train(world, 120_000, 0, saplan.StructuredSettings(lanes=64, minibatches=8), eval_points=0)
     known = {task.space.format_delta(delta) for delta in np.asarray(agent.memory.delta[: int(agent.memory.size)])}
     assert {"key +1", "key -1", "ball +1, blocked +1 mod 2"} <= known
     assert saplan.evaluate(agent, 60, budget=100).success.mean() > 0.6

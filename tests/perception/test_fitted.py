@@ -9,11 +9,9 @@ import pytest
 
 from saplan.games import Mining, Switches
 from saplan.games.game import uncertain_attributes
-from saplan.methods.base import begin_training
-from saplan.methods.structured.agent import StructuredAgent
-from saplan.methods.structured.memory import condense
+from saplan.methods.structured.learner import Structured
+from saplan.methods.structured.settings import MISREADINGS, structured_settings
 from saplan.perception.fitted import FittedGame, Perceived
-from saplan.rl.settings import MISREADINGS, settings_for
 
 
 class Told:
@@ -72,11 +70,11 @@ def test_the_truth_judges_and_the_plan_says_what_it_does_not_know() -> None:
     assert true[:3].sum() > 0
     assert uncertain_attributes(game, state) == (("switch", pytest.approx(0.6)),)
 
-    settings = settings_for(game)
+    settings = structured_settings(game)
     assert settings.rare == MISREADINGS
-    assert settings_for(game.game).rare == 0
-    learner = begin_training(game, settings, jax.random.key(0))
-    agent = StructuredAgent(learner.policy, learner.detector, *condense(learner.memory), game, settings)
+    assert structured_settings(game.game).rare == 0
+    method = Structured()
+    agent = method.agent_of(method.begin(game, settings, jax.random.key(0)), game, settings)
     goal = agent.goal("red=1")
     assert agent.plan(state, goal).uncertain_attributes == uncertain_attributes(game, state)
     # The agent thinks that it holds a red one already; it does not, and that is what counts.

@@ -10,7 +10,8 @@ import pytest
 from saplan.errors import InputError
 from saplan.games import Exchange, Game, Mining, Switches
 from saplan.games.grid import MapRules
-from saplan.rl.settings import Settings, settings_for
+from saplan.methods.registry import settings_for
+from saplan.methods.structured.settings import StructuredSettings
 from saplan.storage.json_data import read_json, write_json
 from saplan.training.config import RunConfig, config_from_json
 from saplan.training.metrics import MetricsFile
@@ -43,7 +44,7 @@ def test_there_and_back(game: Game[Any], tmp_path: Path) -> None:
 
 
 def test_every_setting_is_written() -> None:
-    assert set(config_of(ODD[0]).to_json()["settings"]) == set(vars(Settings()))
+    assert set(config_of(ODD[0]).to_json()["settings"]) == set(vars(StructuredSettings()))
 
 
 MISTAKES: dict[str, Any] = {
@@ -94,13 +95,13 @@ SLIPS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("numbers", IN_USE, ids=str)
 def test_settings_that_are_in_use_are_taken(numbers: dict[str, Any]) -> None:
-    Settings(**numbers)
+    StructuredSettings(**numbers)
 
 
 @pytest.mark.parametrize("numbers", SLIPS, ids=str)
 def test_settings_beyond_all_sense_are_a_slip(numbers: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="must be"):
-        Settings(**numbers)
+        StructuredSettings(**numbers)
 
 
 @pytest.mark.parametrize("rules", [{"kinds": True}, {"kinds": 2.0}, {"maps": {"blocked": "0.1"}}, {"most": 10**30}])

@@ -20,8 +20,8 @@ import safetensors.numpy
 
 from saplan.errors import InputError
 from saplan.games import GAMES, Exchange, Game, Switches
+from saplan.methods.registry import settings_for
 from saplan.methods.structured.agent import StructuredAgent
-from saplan.rl.settings import settings_for
 from saplan.storage.manifest import AGENT, sealed
 from saplan.training import store
 from saplan.training.config import RunConfig
