@@ -3,7 +3,7 @@
 import contextlib
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from saplan.games import make_game
 from saplan.methods.ablations import FULL, ablated
 from saplan.methods.agent import PlannerSettings, planner_settings_for
 from saplan.methods.oracle import Oracle
-from saplan.methods.registry import find_method
+from saplan.methods.registry import METHODS, find_method
 from saplan.render.progress_bar import ProgressBar
 from saplan.storage.files import Lock, make_directory
 from saplan.storage.json_data import write_json
@@ -57,6 +57,8 @@ VARIANTS = {
     "no-hindsight": Variant("without hindsight: a step teaches only about its own subgoal", {"relabel": False}),
     "no-trail": Variant("without the history that keeps attempts from walking in circles", {"repeat_cost": 0.0}),
 }
+ALL_SETTINGS = sorted({field.name for method in METHODS.values() for field in fields(method.settings)})
+"""The settings that some method has."""
 ABLATIONS = [name for name in VARIANTS if name != "default"]
 
 
@@ -88,11 +90,12 @@ class Trial:
         variant, method = VARIANTS[self.variant], find_method(self.method)
         game = ablated(make_game(self.game), variant.algebra)
         settings = method.settings_for(game, variant.paper)
+        for name, _ in self.numbers:
+            if name not in ALL_SETTINGS:
+                raise unknown_name("setting", name, ALL_SETTINGS)
+        # A sweep over several methods gives each of them only the settings that it has.
         known = vars(settings)
-        changes = {**{name: value for name, value in variant.settings.items() if name in known}, **dict(self.numbers)}
-        for name in changes:
-            if name not in known:
-                raise unknown_name("setting", name, known)
+        changes = {name: value for name, value in {**variant.settings, **dict(self.numbers)}.items() if name in known}
         return run_config(game, self.steps, self.seed, replace(settings, **changes), self.method)
 
 

@@ -22,7 +22,7 @@ from saplan.errors import InputError
 from saplan.methods.agent import DEFAULT_PLANNER
 from saplan.methods.base import train_chunk
 from saplan.planning import Outcome
-from saplan.rl.finite import NONE, name_fault
+from saplan.rl.finite import NO_FAULT, name_fault
 from saplan.training import loop as loop_module
 from saplan.training.loop import Loop
 from saplan.training.run_directory import reopen_run
@@ -143,12 +143,10 @@ def test_one_bad_number_anywhere_in_a_learner(case: str) -> None:
     for k in range(tried):
         leaf = floats[k * len(floats) // tried]
         learner = poisoned(loop.learner, leaf, chance.randrange(10**6), chance.choice(BAD))
-        after, report = train_chunk(
-            config.game, config.settings, loop.updates, 2, jnp.int32(2), learner, loop.method.update
-        )
+        after, report = train_chunk(loop.method, config.game, config.settings, loop.updates, 2, jnp.int32(2), learner)
         name = name_fault(int(report.fault[0]), report, learner)
         named = list(jax.tree_util.tree_leaves_with_path(learner))[leaf][0]
-        good += bool(report.fault[0] != NONE) and int(after.updates) == int(learner.updates)
+        good += bool(report.fault[0] != NO_FAULT) and int(after.updates) == int(learner.updates)
         assert name == "learner" + jax.tree_util.keystr(named)
     record(f"NaN or infinity in a learner stops training: {case}", good, tried)
 
