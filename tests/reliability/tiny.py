@@ -38,7 +38,7 @@ def tiny_config(method: str = "structured", seed: int = 0, game: Any = GAME, **m
     game = make_game(game) if isinstance(game, str) else game
     settings = find_method(method).settings_for(game, False)
     sizes = {name: value for name, value in (SIZES | TABLE).items() if hasattr(settings, name)}
-    return run_config(game, STEPS, seed, replace(settings, **sizes, **more), method, eval_points=0)
+    return run_config(game, STEPS, seed, replace(settings, **(sizes | more)), method, eval_points=0)
 
 
 def train_tiny(run: Path | None, config: RunConfig | None = None, chunk: int = 2, **more: Any) -> Any:
