@@ -16,11 +16,9 @@ from saplan.experiments.statistics import (
     steps_to,
 )
 from saplan.experiments.sweep import VARIANTS
-from saplan.games import GAMES
+from saplan.games import GAMES, make_game
 from saplan.methods.registry import METHODS, find_method
 from saplan.storage.json_data import read_json
-from saplan.training.config import config_from_json
-from saplan.training.provenance import differences
 from saplan.training.store import ORACLE
 
 Result = dict[str, Any]
@@ -216,10 +214,12 @@ def detail_table(results: Iterable[Result], strict: bool = True) -> str:
 
 def _settings(row: Result) -> str:
     """The settings that differ from the defaults of the method and the variant."""
-    config = config_from_json(row["config"], Path("a result"))
-    usual = find_method(config.method).settings_for(config.game, row["variant"] == "paper")
-    known = VARIANTS[row["variant"]].settings if row["variant"] in VARIANTS else {}
-    other = {name: value for name, value in differences(config.settings, usual).items() if name not in known}
+    variant, config = VARIANTS.get(row["variant"]), row["config"]
+    # The rules of a result are the defaults of its game, and its settings may be those of an older version.
+    usual = vars(find_method(row["method"]).settings_for(make_game(row["game"]), row["variant"] == "paper"))
+    known = variant.settings if variant else {}
+    given = config["settings"].items()
+    other = {name: value for name, value in given if name in usual and name not in known and usual[name] != value}
     return ", ".join(f"{name} {value}" for name, value in other.items()) or "the defaults"
 
 
