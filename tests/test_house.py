@@ -39,19 +39,6 @@ NEVER_CALLED = {"eval", "exec"}
 
 HOUSE = Path(saplan.__file__).parent
 
-STILL_TWICE = {
-    "advance",
-    "agent_of",
-    "count_attempts",
-    "make_targets",
-    "play",
-    "render",
-    "select",
-    "untrained",
-    "write",
-}
-"""Names that may still be defined in two modules. Temporary: remove a name as soon as it is defined once."""
-
 
 def imported_modules(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[int, str]]:
     """(line, dotted name) of everything imported anywhere; `package` is where relative imports start."""
@@ -114,7 +101,7 @@ def defined_twice(sources: Mapping[str, str]) -> list[str]:
 
 def test_a_public_name_is_defined_in_one_module_only() -> None:
     sources = {str(file.relative_to(HOUSE)): file.read_text("utf-8") for file in sorted(HOUSE.rglob("*.py"))}
-    found = [line for line in defined_twice(sources) if line.split(":")[0] not in STILL_TWICE]
+    found = defined_twice(sources)
     assert not found, "\n".join(found)
 
 

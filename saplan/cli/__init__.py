@@ -10,25 +10,25 @@ from collections.abc import Callable
 from saplan.cli.agents import evaluate_command, plan_command
 from saplan.cli.attributes import fit_attributes_command, label_command
 from saplan.cli.doctor import doctor_command
-from saplan.cli.games import games, play
+from saplan.cli.games import games_command, play_command
 from saplan.cli.reproducing import reproduce_command
 from saplan.cli.streams import check_streams, settle, takes_no_more
 from saplan.cli.training import demo_command, train_command
-from saplan.cli.watching import render, watch
+from saplan.cli.watching import render_command, watch_command
 from saplan.cli.worlds import check_command
 from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError, say, unknown_name
 
 COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
-    "games": ("show the rules of the games as text, data or pictures", games),
-    "play": ("play a game yourself", play),
+    "games": ("show the rules of the games as text, data or pictures", games_command),
+    "play": ("play a game yourself", play_command),
     "train": ("train an agent on a game, without any task", train_command),
     "label": ("write observations of a game with their attributes, to learn from", label_command),
     "fit-attributes": ("learn to read attributes from observations", fit_attributes_command),
     "check": ("find mistakes in a world of your own", check_command),
     "evaluate": ("measure an agent's success on fixed tasks", evaluate_command),
     "plan": ("plan a path of attributes to a goal and execute it", plan_command),
-    "watch": ("watch an agent plan and act, in the browser", watch),
-    "render": ("write the same as a film or a strip of pictures", render),
+    "watch": ("watch an agent plan and act, in the browser", watch_command),
+    "render": ("write the same as a film or a strip of pictures", render_command),
     "reproduce": ("compute the paper's table and figures, with intervals", reproduce_command),
     "demo": ("train on switches, compare with the paper, execute a plan", demo_command),
     "doctor": ("check that this installation works", doctor_command),

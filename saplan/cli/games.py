@@ -31,7 +31,7 @@ class GamesOf(Games, Generic[Rules]):
     game: Rules
 
 
-def games(arguments: list[str]) -> None:
+def games_command(arguments: list[str]) -> None:
     """`saplan games [GAME]`."""
     from saplan.games import GAMES
 
@@ -89,7 +89,7 @@ class Play(Generic[Rules]):
     """Play this many random steps."""
 
 
-def play(arguments: list[str]) -> None:
+def play_command(arguments: list[str]) -> None:
     """`saplan play GAME`."""
     name, rest = take_game("play", arguments)
 

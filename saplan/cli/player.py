@@ -14,7 +14,7 @@ from saplan.envs.goal_env import GoalEnv, rho_text
 from saplan.errors import InputError
 from saplan.games import Game
 from saplan.goals import format_goal
-from saplan.render.ansi import strong, tint, write
+from saplan.render.ansi import scene_text, strong, tint
 from saplan.render.palette import TERMINAL
 
 MOVES = {"up": "w", "left": "a", "down": "s", "right": "d", "interact": " "}
@@ -50,7 +50,7 @@ class Player:
         change = self.env.space.difference(jnp.asarray(self.info["attributes"]), jnp.asarray(self.before))
         lines = [
             f"{strong(self.env.game.name, colour)} · step {self.steps}",
-            write(self.env.scene(), colour),
+            scene_text(self.env.scene(), colour),
             "",
             f"ρ      {self._attributes(colour)}",
             f"δρ     {strong(self.env.space.format_delta(change), colour)}",

@@ -32,7 +32,7 @@ class Watch:
     """The first method."""
 
 
-def watch(arguments: list[str]) -> None:
+def watch_command(arguments: list[str]) -> None:
     """`saplan watch [NAME]`."""
     name, rest = (arguments[0], arguments[1:]) if arguments and not arguments[0].startswith("-") else (None, arguments)
     options = read(Watch, "watch [NAME]", rest)
@@ -81,7 +81,7 @@ class Render:
     """Require this method; `oracle` goes with the name of a game, not with a run."""
 
 
-def render(arguments: list[str]) -> None:
+def render_command(arguments: list[str]) -> None:
     """`saplan render RUN --goal TEXT --out FILE`."""
     run, rest = take_run("render", arguments)
     options = read(Render, "render RUN", rest)

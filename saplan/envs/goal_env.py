@@ -18,7 +18,7 @@ from saplan.games import Game, make_game
 from saplan.games.grid import SIDE
 from saplan.games.scene import Scene
 from saplan.goals import Goal, parse_goal
-from saplan.render.ansi import write
+from saplan.render.ansi import scene_text
 from saplan.render.pixels import paint
 
 Observation = dict[str, NDArray[Any]]
@@ -120,7 +120,7 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
         """The state as a picture or as text."""
         if self.render_mode == "rgb_array":
             return paint(self.scene(), least=(SIDE, SIDE))
-        return write(self.scene()) if self.render_mode == "ansi" else None
+        return scene_text(self.scene()) if self.render_mode == "ansi" else None
 
     def scene(self) -> Scene:
         """The state as people see it."""

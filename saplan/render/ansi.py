@@ -11,7 +11,7 @@ WALL_SHADE, FLOOR_SHADE = 240, 244
 RESET = "\x1b[0m"
 
 
-def write(scene: Scene, colour: bool = True) -> str:
+def scene_text(scene: Scene, colour: bool = True) -> str:
     """The map in a frame, with the inventory below it."""
     lines = ["┌" + "─" * (2 * scene.width + 1) + "┐"]
     lines += ["│ " + "".join(row) + "│" for row in _rows(scene, colour)]

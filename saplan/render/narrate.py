@@ -12,7 +12,7 @@ from saplan.goals import format_goal, parse_goal
 from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_goal
 from saplan.methods.executor import Attempt
 from saplan.planning.certificate import why_not
-from saplan.render.ansi import strong, write
+from saplan.render.ansi import scene_text, strong
 from saplan.render.trace import Explanation, PlanStep, explain
 
 HOLDS = "the goal holds already"
@@ -99,7 +99,7 @@ def narrate(
     """
     story = Story(agent, goal_text, seed, planner)
     text = lambda rho: story.space.format(np.asarray(rho))  # noqa: E731
-    yield write(agent.game.scene(story.state), colour)
+    yield scene_text(agent.game.scene(story.state), colour)
     yield f"\nnow   {text(story.start)}\ngoal  {format_goal(story.space, story.goal)}"
     yield "\n" + strong(f"Plan: {story.verdict}", colour)
     if doubts := uncertain_attributes(agent.game, story.state):
@@ -119,7 +119,7 @@ def narrate(
         if decision is not None:
             path = " → ".join(plan_step.change for plan_step in decision.path)
             yield f"            new plan: {path}" if path else f"            no plan: {decision.words}"
-    yield "\n" + write(agent.game.scene(jax.tree.map(lambda x: x[0], story.executor.state)), colour)
+    yield "\n" + scene_text(agent.game.scene(jax.tree.map(lambda x: x[0], story.executor.state)), colour)
     yield f"\ngoal reached in {story.steps} steps" if story.done else f"\ngoal not reached within {budget} steps"
 
 

@@ -176,12 +176,12 @@ def roll_out(
     """`settings.rollout` steps of every lane."""
 
     def one(lanes: RolloutState[State], key: PRNGKeyArray) -> tuple[RolloutState[State], Trajectory]:
-        return advance(game, settings, key, lanes, behaviour)
+        return advance_lanes(game, settings, key, lanes, behaviour)
 
     return jax.lax.scan(one, lanes, jax.random.split(key, settings.rollout))
 
 
-def advance(
+def advance_lanes(
     game: Game[State], settings: Settings, key: PRNGKeyArray, lanes: RolloutState[State], behaviour: Behaviour[State]
 ) -> tuple[RolloutState[State], Trajectory]:
     """One step of every lane. A lane whose game ends continues with its fresh map."""

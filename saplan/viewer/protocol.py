@@ -72,7 +72,7 @@ def _check_number(name: str, value: Any) -> None:
         raise InputError(f"{name} must be a whole number in 0..{most}")
 
 
-def write(message: dict[str, Any]) -> str:
+def encode(message: dict[str, Any]) -> str:
     """JSON of a server message, in ASCII: it may quote malformed text of the page."""
     return json.dumps(message, allow_nan=False, separators=(",", ":"))
 

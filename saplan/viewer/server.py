@@ -83,7 +83,7 @@ class Viewer:
             return
         await line.accept()
         if self.connected >= CLIENTS:
-            await line.send_text(messages.write(messages.refusal(None, FULL)))
+            await line.send_text(messages.encode(messages.refusal(None, FULL)))
             await line.close(1013, "full")
             return
         self.connected += 1
@@ -110,7 +110,7 @@ class Viewer:
 
     async def _answer_all(self, line: WebSocket, waiting: asyncio.Queue[str]) -> None:
         session = Session(self.worlds)
-        await line.send_text(messages.write(messages.hello(self.worlds, self.begin)))
+        await line.send_text(messages.encode(messages.hello(self.worlds, self.begin)))
         while True:
             await self._answer(line, session, await waiting.get())
 
@@ -126,7 +126,7 @@ class Viewer:
                 return messages.refusal(None, "the server failed to answer; see its terminal")
 
         while (answer := await loop.run_in_executor(self.threads, following)) is not None:
-            await line.send_text(messages.write(answer))
+            await line.send_text(messages.encode(answer))
         if session.rehearsal is not None:
             self.threads.submit(session.rehearsal)
             session.rehearsal = None

@@ -7,7 +7,7 @@ from PIL import Image
 
 from saplan.games import GAMES
 from saplan.games.scene import COLOURS, Scene, Thing
-from saplan.render.ansi import write
+from saplan.render.ansi import scene_text
 from saplan.render.canvas import SCALE, Canvas, Pen, font, save_png
 from saplan.render.palette import INK, KINDS, PAGE, WHITE
 from saplan.render.pixels import draw, paint
@@ -46,20 +46,20 @@ def cell_of(picture, row, column, cell=48):
 
 
 def test_the_text_of_a_scene():
-    assert write(SCENE, colour=False) == TEXT
+    assert scene_text(SCENE, colour=False) == TEXT
 
 
 def test_colour_adds_nothing_but_colour():
     import re
 
-    coloured = write(SCENE)
+    coloured = scene_text(SCENE)
     assert "\x1b[38;5;202m●r\x1b[0m" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == TEXT
 
 
 def test_the_text_shows_what_the_agent_stands_on():
     scene = Scene(1, 2, frozenset(), (0, 0), (Thing(0, 0, "object", "yellow"),), ())
-    assert "│ ☻y· │" in write(scene, colour=False)
+    assert "│ ☻y· │" in scene_text(scene, colour=False)
 
 
 def test_shape_type_and_determinism():
@@ -147,7 +147,7 @@ def test_every_game_can_be_drawn(name):
     scene = game.scene(state)
     picture = paint(scene, cell=16)
     assert picture.shape[0] == scene.height * 16 + 16 + 3 * 5
-    assert len(write(scene, colour=False).splitlines()) == scene.height + 3
+    assert len(scene_text(scene, colour=False).splitlines()) == scene.height + 3
 
 
 def test_a_png_is_read_back_unchanged(tmp_path):

@@ -103,7 +103,7 @@ def test_mining_plans_in_expectation(worlds: Worlds) -> None:
     inside = plane.chances[0] > 0
     assert 0.3 < inside.mean() < 0.8
     said = telling.plane_message(1, plane)
-    assert len(messages.write(said)) < 2**16
+    assert len(messages.encode(said)) < 2**16
 
 
 def test_a_run_is_a_world_of_its_own() -> None:
@@ -124,7 +124,7 @@ class Asked:
         self.session = Session(worlds)
 
     def __call__(self, **message: Any) -> list[dict[str, Any]]:
-        return [json.loads(messages.write(answer)) for answer in self.session.answers(json.dumps(message))]
+        return [json.loads(messages.encode(answer)) for answer in self.session.answers(json.dumps(message))]
 
 
 def test_a_session(worlds: Worlds) -> None:

@@ -14,7 +14,7 @@ from saplan.rl.rollout import (
     Proposal,
     RolloutState,
     Trajectory,
-    advance,
+    advance_lanes,
     begin_rollout,
     by_first_change,
     draw_handover,
@@ -70,7 +70,7 @@ def once(
         history=twice(jnp.zeros(4, jnp.uint32)),
     )
     behaviour = behaviour_of(game, stacked(FRESH, FRESH), twice(action), twice(jnp.array(NEXT_WISH)))
-    following, steps = advance(game, rules, jax.random.key(0), lanes, behaviour)
+    following, steps = advance_lanes(game, rules, jax.random.key(0), lanes, behaviour)
     return jax.tree.map(lambda x: x[0], following), jax.tree.map(lambda x: x[0], steps)
 
 
@@ -237,7 +237,7 @@ def test_executing_is_interleaved_with_exploring(interleave: float, explores: fl
     state = jax.tree.map(many, AT_BUTTON)
     lanes = replace(lanes, state=state, rho=jax.vmap(GAME.attributes)(state), handover=many(1000))
     behaviour = behaviour_of(GAME, state, many(PRESS), many(jnp.array(NEXT_WISH)))
-    following, steps = advance(GAME, rules, jax.random.key(1), lanes, behaviour)
+    following, steps = advance_lanes(GAME, rules, jax.random.key(1), lanes, behaviour)
     assert bool(steps.explores.all())
     assert abs(float(following.explores.mean()) - explores) < 0.07
 

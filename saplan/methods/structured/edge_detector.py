@@ -102,7 +102,7 @@ def push(
     )
 
 
-def draw(key: PRNGKeyArray, replay: Replay, batch: int) -> tuple[Int[Array, "batch"], Int[Array, "batch"]]:
+def draw_batch(key: PRNGKeyArray, replay: Replay, batch: int) -> tuple[Int[Array, "batch"], Int[Array, "batch"]]:
     """(transition, slot) of a batch: uniform over transitions that have examples, then uniform within each."""
     entry_key, slot_key = jax.random.split(key)
     entry = jax.random.categorical(entry_key, jnp.where(replay.filled > 0, 0.0, -jnp.inf), shape=(batch,))
@@ -121,9 +121,9 @@ def edge_loss(
 ) -> Float[Array, ""]:
     """Cross-entropy of both heads and the squared error of the logarithm of the steps."""
     found_key, tried_key = jax.random.split(key)
-    entry, slot = draw(found_key, positives, batch)
+    entry, slot = draw_batch(found_key, positives, batch)
     found = detector(space, positives.rho[entry, slot], transitions[entry])
-    entry, slot = draw(tried_key, outcomes, 2 * batch)
+    entry, slot = draw_batch(tried_key, outcomes, 2 * batch)
     tried = detector(space, outcomes.rho[entry, slot], transitions[entry])
     success, steps = outcomes.success[entry, slot], outcomes.steps[entry, slot]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saplan.algebra import Natural, Product
-from saplan.methods.structured.edge_detector import EdgeDetector, Replay, draw, edge_loss, empty_replay, push
+from saplan.methods.structured.edge_detector import EdgeDetector, Replay, draw_batch, edge_loss, empty_replay, push
 
 SPACE = Product.of(a=Natural(), b=Natural())
 TRANSITIONS, CAPACITY, BATCH = 3, 5, 9
@@ -70,7 +70,7 @@ def test_draws_come_from_what_is_there() -> None:
     replay = empty_replay(SPACE, TRANSITIONS, CAPACITY)
     rings: list[deque] = [deque(maxlen=CAPACITY) for _ in range(TRANSITIONS)]
     replay = fed(fed(replay, rings, 3, [0], keep_share=1.1), rings, 4, [2], keep_share=0.3)
-    entry, slot = map(np.asarray, draw(jax.random.key(0), replay, 4000))
+    entry, slot = map(np.asarray, draw_batch(jax.random.key(0), replay, 4000))
     assert set(entry.tolist()) == {0, 2}
     assert 0.45 < np.mean(entry == 0) < 0.55, "transitions alike, however many examples they have"
     for transition in (0, 2):
