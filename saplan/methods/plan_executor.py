@@ -121,7 +121,8 @@ class PlanExecutor(PolicyExecutor[Any]):
         groups = [alike[start : start + GROUP] for start in range(0, len(alike), GROUP)]
         for group in [*groups, *([k] for k in tasks if self.raised[k])]:
             goals = Goal(self.low[group], self.high[group])
-            found = self.find_routes(self.rho[group], goals, self.planner, self.raised[group[0]])
+            # A copy: costs that are raised later must not reach the routes of other tasks.
+            found = self.find_routes(self.rho[group], goals, self.planner, tuple(self.raised[group[0]]))
             for k, route in zip(group, found, strict=True):
                 self.routes[k] = route
 
