@@ -1,7 +1,9 @@
 """Figures over seeds and games with their uncertainty, as Agarwal et al. (2021, arXiv:2108.13264) recommend."""
 
+import json
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,12 +59,25 @@ def _redraw(
 ) -> list[Float[np.ndarray, "repetitions _"]]:
     """Scores of redrawn runs on redrawn tasks, the same tasks for all."""
     tasks = each[0].shape[1]
-    weights = random.multinomial(tasks, np.full(tasks, 1 / tasks), size=repetitions)
+    weights, random.bit_generator.state = _weights(json.dumps(random.bit_generator.state), tasks, repetitions)
     found = []
     for successes in each:
-        scores = weights @ successes.T.astype(np.float64) / tasks
+        scores = (weights @ successes.T.astype(np.float32)).astype(np.float64) / tasks
         found.append(np.take_along_axis(scores, random.integers(len(successes), size=scores.shape), axis=1))
     return found
+
+
+@lru_cache(maxsize=1)
+def _weights(state: str, tasks: int, repetitions: int) -> tuple[Float[np.ndarray, "repetitions tasks"], Any]:
+    """How often each task is drawn in each repetition, and the generator's state afterwards.
+
+    Kept, because all intervals of a report begin with the same draw, which takes most of their time. Whole numbers
+    below 2^24, so that sums of them in float32 are exact.
+    """
+    random = np.random.default_rng()
+    random.bit_generator.state = json.loads(state)
+    weights = random.multinomial(tasks, np.full(tasks, 1 / tasks), size=repetitions).astype(np.float32)
+    return weights, random.bit_generator.state
 
 
 def _percentiles(values: Float[np.ndarray, "repetitions"], confidence: float) -> tuple[float, float]:
