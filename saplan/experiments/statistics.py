@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.stats
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 Successes = Bool[np.ndarray, "runs tasks"]
 """Which of the same tasks every run solved."""
@@ -62,21 +62,21 @@ def _redraw(
     weights, random.bit_generator.state = _weights(json.dumps(random.bit_generator.state), tasks, repetitions)
     found = []
     for successes in each:
-        scores = (weights @ successes.T.astype(np.float32)).astype(np.float64) / tasks
+        scores = (weights.astype(np.float32) @ successes.T.astype(np.float32)).astype(np.float64) / tasks
         found.append(np.take_along_axis(scores, random.integers(len(successes), size=scores.shape), axis=1))
     return found
 
 
-@lru_cache(maxsize=1)
-def _weights(state: str, tasks: int, repetitions: int) -> tuple[Float[np.ndarray, "repetitions tasks"], Any]:
+@lru_cache(maxsize=3)
+def _weights(state: str, tasks: int, repetitions: int) -> tuple[Int[np.ndarray, "repetitions tasks"], Any]:
     """How often each task is drawn in each repetition, and the generator's state afterwards.
 
-    Kept, because all intervals of a report begin with the same draw, which takes most of their time. Whole numbers
-    below 2^24, so that sums of them in float32 are exact.
+    The last few are kept: the intervals of a report begin with the same draws, which take most of their time. Sums
+    of at most `tasks` < 2^24 are exact in float32.
     """
     random = np.random.default_rng()
     random.bit_generator.state = json.loads(state)
-    weights = random.multinomial(tasks, np.full(tasks, 1 / tasks), size=repetitions).astype(np.float32)
+    weights = random.multinomial(tasks, np.full(tasks, 1 / tasks), size=repetitions).astype(np.int32)
     return weights, random.bit_generator.state
 
 
