@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import jax
@@ -13,17 +14,22 @@ install_import_hook("saplan", "beartype.beartype(conf=beartype.BeartypeConf(is_p
 
 PROGRAMS = Path(__file__).parent.parent / ".pytest_cache" / "programs"
 COMPILER = {
-    "jax_disable_most_optimizations": True,  # small worlds are played in milliseconds and compiled in seconds
+    "jax_disable_most_optimizations": True,
     "jax_compilation_cache_dir": str(PROGRAMS),
     "jax_persistent_cache_min_compile_time_secs": 0.1,
     "jax_persistent_cache_min_entry_size_bytes": 0,
 }
-"""For this process and, through the environment, for those that tests start. Variables that are set already win."""
+"""Small worlds are played in milliseconds and compiled in seconds. Variables of the environment win; from there these
+options reach the processes that tests start.
+"""
 PROGRAMS.mkdir(mode=0o700, parents=True, exist_ok=True)
 for option, value in COMPILER.items():
     if option.upper() not in os.environ:
         os.environ[option.upper()] = str(value)
         jax.config.update(option, value)
+if version("jaxlib").startswith("0.10."):  # XLA ends a process that names a flag it does not know
+    faster = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+    os.environ["XLA_FLAGS"] = f"{faster} {os.environ.get('XLA_FLAGS', '')}".strip()
 
 MAPS = Path("/proc/self/maps")
 MANY = 30_000
@@ -36,3 +42,12 @@ def room_for_programs() -> Iterator[None]:
     yield
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY:
         jax.clear_caches()
+
+
+@pytest.fixture
+def optimised() -> Iterator[None]:
+    """Compiles with care, for the few tests that compute for longer than that takes: convolutions, large tables."""
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)

@@ -9,20 +9,15 @@ import pytest
 
 from saplan.cli import main
 from saplan.training.store import ARRAYS, MANIFEST, load, load_agent, save_agent, untrained_agent
-
-SIZES = {"lanes": 64, "rollout": 16, "minibatches": 2, "epochs": 1, "hidden": 8, "edge-hidden": 8, "capacity": 8}
-REPLAY = {"cells": 256, "positives": 64, "outcomes": 64, "edge-batch": 16, "edge-steps": 1}
-SMALL = [word for name, value in (SIZES | REPLAY).items() for word in (f"--{name}", str(value))]
+from tests.reliability.tiny import SMALL, STEPS
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run directory of a training far too short to be good for anything."""
     out = tmp_path_factory.mktemp("runs") / "tiny"
-    assert (
-        main(["train", "switches", "--steps", "16384", *SMALL, "--eval-points", "0", "--seed", "3", "--out", str(out)])
-        == 0
-    )
+    options = ["--steps", str(STEPS), *SMALL, "--eval-points", "0", "--seed", "3", "--out", str(out)]
+    assert main(["train", "switches", *options]) == 0
     return out
 
 
@@ -38,10 +33,10 @@ def test_train_leaves_a_run_directory(run: Path) -> None:
     ]  # fmt: skip
     manifest = json.loads((run / MANIFEST).read_text())
     config = manifest["config"]
-    assert (config["game"], config["steps"], config["seed"]) == ("switches", 16384, 3)
-    assert (config["settings"]["lanes"], config["settings"]["hidden"]) == (64, 8)
-    assert manifest["about"]["steps_trained"] == 16384
-    assert manifest["about"]["command"].startswith("saplan train switches --steps 16384 --seed 3")
+    assert (config["game"], config["steps"], config["seed"]) == ("switches", STEPS, 3)
+    assert (config["settings"]["lanes"], config["settings"]["hidden"]) == (16, 8)
+    assert manifest["about"]["steps_trained"] == STEPS
+    assert manifest["about"]["command"].startswith(f"saplan train switches --steps {STEPS} --seed 3")
     assert " --hidden 8 " in manifest["about"]["command"], "what differs from the defaults is named"
 
 
@@ -49,7 +44,7 @@ def test_train_leaves_metrics(run: Path) -> None:
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     steps = [row["steps"] for row in rows]
     assert steps == sorted(set(steps))
-    assert steps[-1] == 16384
+    assert steps[-1] == STEPS
     assert {"steps_per_second", "success", "known", "overflow", "attempt_success"} <= set(rows[0])
     assert rows[-1]["known"] >= 1
     assert all(earlier["positives"] <= later["positives"] for earlier, later in itertools.pairwise(rows))
@@ -59,7 +54,7 @@ def test_evaluate_as_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None
     result = json.loads(said(capsys, "evaluate", str(run), "--tasks", "1", "--budget", "20", "--json"))
     assert {"game", "method", "success", "tasks", "budget", "steps_trained"} <= set(result)
     assert (result["game"], result["method"]) == ("switches", "structured")
-    assert (result["tasks"], result["budget"], result["steps_trained"]) == (1, 20, 16384)
+    assert (result["tasks"], result["budget"], result["steps_trained"]) == (1, 20, STEPS)
     assert 0 <= result["interval"][0] <= result["success"] <= result["interval"][1] <= 1
     failures = sum(result["failures"].values())
     assert failures == 1 - result["success"]
@@ -206,8 +201,8 @@ TRAIN = ["train", "switches"]
 MISTAKES = [
     (["train"], "name the game first"),
     (["train", "swiches"], "did you mean 'switches'"),
-    ([*TRAIN, "--steps", "-1", *SMALL], "steps must be at least lanes × rollout = 1024"),
-    ([*TRAIN, "--steps", "1023", *SMALL], "steps must be at least lanes × rollout = 1024"),
+    ([*TRAIN, "--steps", "-1", *SMALL], "steps must be at least lanes × rollout = 64"),
+    ([*TRAIN, "--steps", "63", *SMALL], "steps must be at least lanes × rollout = 64"),
     ([*TRAIN, "--steps", "many"], "'many' is not a whole number"),
     ([*TRAIN, "--lanes", "63", "--paper"], "lanes must be even"),
     ([*TRAIN, "--lanes", "0"], "lanes must be a whole number in 1..16777216, got 0"),

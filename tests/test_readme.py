@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from saplan.cli import main
+from tests.reliability.tiny import SMALL, STEPS
 
 README = Path(__file__).parent.parent / "README.md"
 TEXT = README.read_text(encoding="utf-8")
@@ -22,9 +23,14 @@ COMMANDS = [line.split("  #")[0].strip() for line in TEXT.splitlines() if line.s
 
 ENDS = {'saplan plan switches --goal "blue=3"': 4}
 """Exit codes other than 0, as the README's own words announce them."""
-SHORTER = {r"--steps \d+": "--steps 16384 --eval-points 0", r"runs/mine --tasks \d+": "runs/mine --tasks 1 --budget 20"}
-"""What is shortened: two updates show that a training runs, in seconds instead of minutes; the agent that they leave
-knows so little that its searches take long.
+SHORTER = {
+    r"--steps \d+": f"--steps {STEPS} --eval-points 0 {' '.join(SMALL)}",
+    r"runs/mine --tasks \d+": "runs/mine --tasks 1 --budget 20",
+    r"mining --tasks \d+": "mining --tasks 20",
+    r"check (\S+)": r"check \1 --steps 100 --lanes 8",
+}
+"""A tiny training shows that the command runs, in seconds instead of minutes; the agent that it leaves knows so little
+that its searches take long.
 """
 
 
@@ -56,12 +62,16 @@ def test_the_commands_are_those_that_people_need() -> None:
 def test_watch_opens_a_page_and_ends_with_ctrl_c() -> None:
     pytest.importorskip("starlette")
     env = {**os.environ, "BROWSER": "true", "PYTHONUNBUFFERED": "1"}
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it is ignored
     server = subprocess.Popen([sys.executable, "-m", "saplan", "watch"], stdout=subprocess.PIPE, text=True, env=env)
-    assert server.stdout is not None
-    line = server.stdout.readline()
-    server.send_signal(signal.SIGINT)
-    assert re.match(r"watch at http://127\.0\.0\.1:\d+/ ", line)
-    assert server.wait(timeout=30) in (0, 130, -signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
+    try:
+        assert server.stdout is not None
+        assert re.match(r"watch at http://127\.0\.0\.1:\d+/ ", server.stdout.readline())
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=30) in (0, 130, -signal.SIGINT)
+    finally:
+        server.kill()
 
 
 def test_the_example_runs_and_is_short(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,12 +1,14 @@
 """Statistics over seeds and games with intervals, as Agarwal et al. (2021, arXiv:2108.13264) recommend."""
 
+import json
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.stats
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 Successes = Bool[np.ndarray, "runs tasks"]
 """Whether each run solved each of the same tasks."""
@@ -53,12 +55,25 @@ def _resample(
 ) -> list[Float[np.ndarray, "repetitions _"]]:
     """Scores of resampled runs on resampled tasks, the same tasks for all."""
     tasks = each[0].shape[1]
-    weights = random.multinomial(tasks, np.full(tasks, 1 / tasks), size=repetitions)
+    weights, random.bit_generator.state = _weights(json.dumps(random.bit_generator.state), tasks, repetitions)
     found = []
     for successes in each:
-        scores = weights @ successes.T.astype(np.float64) / tasks
+        scores = (weights.astype(np.float32) @ successes.T.astype(np.float32)).astype(np.float64) / tasks
         found.append(np.take_along_axis(scores, random.integers(len(successes), size=scores.shape), axis=1))
     return found
+
+
+@lru_cache(maxsize=3)
+def _weights(state: str, tasks: int, repetitions: int) -> tuple[Int[np.ndarray, "repetitions tasks"], Any]:
+    """How often each task is drawn in each repetition, and the generator's state afterwards.
+
+    The last few are kept: the intervals of a report begin with the same draws, which take most of their time. Sums
+    of at most `tasks` < 2^24 are exact in float32.
+    """
+    random = np.random.default_rng()
+    random.bit_generator.state = json.loads(state)
+    weights = random.multinomial(tasks, np.full(tasks, 1 / tasks), size=repetitions).astype(np.int32)
+    return weights, random.bit_generator.state
 
 
 def _percentiles(values: Float[np.ndarray, "repetitions"], confidence: float) -> tuple[float, float]:

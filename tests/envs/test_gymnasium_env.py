@@ -15,6 +15,7 @@ from saplan.algebra import Integer, Natural, Product
 from saplan.envs.gymnasium_env import GymWorld, gym_world
 from saplan.errors import InputError
 from tests.loading import load
+from tests.reliability.tiny import SIZES
 
 
 class Counter(gymnasium.Env[Any, Any]):
@@ -143,14 +144,26 @@ def test_numbers_are_seen_and_pictures_shown() -> None:
     assert world.frame(state).shape == (400, 600, 3)
 
 
-def test_taxi(tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.usefixtures("optimised")
+def test_taxi() -> None:
     taxi = load("examples/taxi.py")
-    world, settings = taxi.taxi(), saplan.StructuredSettings(lanes=64, minibatches=8)
-    agent: Any = saplan.train(world, 120_000, 0, settings, tmp_path / "run", eval_points=0)
+    agent: Any = saplan.train(
+        taxi.taxi(), 120_000, 0, saplan.StructuredSettings(lanes=64, minibatches=8), eval_points=0
+    )
     assert int(agent.memory.size) == 12, "four moves, four stands to pick up from and to drop at"
     assert saplan.evaluate(agent, 100).success.mean() > 0.9
     precision, recall = taxi.edges(agent)
     assert min(precision, recall) > 0.85
+
+
+def test_a_few_updates_on_taxi(tmp_path: Path) -> None:
+    taxi = load("examples/taxi.py")
+    world = taxi.taxi()
+    settings = saplan.StructuredSettings(**SIZES | {"lanes": 64, "rollout": 16, "capacity": 16})
+    agent: Any = saplan.train(world, 8 * 64 * 16, 0, settings, tmp_path / "run", eval_points=0)
+    assert int(agent.memory.size) in range(8, 13), "four moves, four stands to pick up from and to drop at"
+    assert saplan.evaluate(agent, 2, budget=4).success.shape == (2,)
     with pytest.raises(InputError, match="belongs to the world 'Taxi-v4'"):
         saplan.load(tmp_path / "run")
     with pytest.raises(InputError, match="not to the given one"):

@@ -52,6 +52,7 @@ def world_of(env: Any) -> JaxWorld:
     return jax_world(env, SPACE, attributes, ["lamp=1", "lamp=2"], ("left", "right", "switch"), params=3)
 
 
+@pytest.mark.usefixtures("optimised")
 def test_training_end_to_end() -> None:
     world = world_of(Painted())
     settings = saplan.StructuredSettings(lanes=16, minibatches=4, hidden=32, attempt_steps=12, game_steps=40)

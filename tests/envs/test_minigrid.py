@@ -10,6 +10,7 @@ import pytest
 import saplan
 from saplan.envs.gymnasium_env import GymWorld, gym_world
 from tests.loading import load
+from tests.reliability.tiny import SIZES
 
 pytest.importorskip("minigrid", reason="the examples of MiniGrid need it: pip install minigrid")
 mini_grid = load("examples/mini_grid.py")
@@ -63,10 +64,23 @@ def test_what_becomes_of_the_box(action: int, fate: str) -> None:
         env.step(action)
 
 
-def test_a_short_training_learns_to_take_the_key() -> None:
+def trained(steps: int, settings: saplan.Settings) -> tuple[Any, set[str]]:
+    """An agent of the first environment, and the transitions that it knows."""
     task = mini_grid.TASKS[0]
     world: GymWorld = gym_world(task.make, task.space, task.attributes, ("key=1",), endless=True, name=task.env)
-    agent: Any = saplan.train(world, 120_000, 0, saplan.StructuredSettings(lanes=64, minibatches=8), eval_points=0)
-    known = {task.space.format_delta(delta) for delta in np.asarray(agent.memory.delta[: int(agent.memory.size)])}
+    agent: Any = saplan.train(world, steps, 0, settings, eval_points=0)
+    return agent, {task.space.format_delta(delta) for delta in np.asarray(agent.memory.delta[: int(agent.memory.size)])}
+
+
+def test_a_few_updates_find_the_key() -> None:
+    agent, known = trained(8 * 64 * 16, saplan.StructuredSettings(**SIZES | {"lanes": 64, "rollout": 16}))
+    assert {"key +1", "key -1"} <= known
+    assert saplan.evaluate(agent, 2, budget=4).success.shape == (2,)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("optimised")
+def test_a_short_training_learns_to_take_the_key() -> None:
+    agent, known = trained(120_000, saplan.StructuredSettings(lanes=64, minibatches=8))
     assert {"key +1", "key -1", "ball +1, blocked +1 mod 2"} <= known
     assert saplan.evaluate(agent, 60, budget=100).success.mean() > 0.6

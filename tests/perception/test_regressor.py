@@ -93,6 +93,7 @@ def test_words_are_counted_and_strange_ones_doubted() -> None:
     assert sure[strange, 1].max() < 0.9
 
 
+@pytest.mark.usefixtures("optimised")
 def test_pictures_are_counted() -> None:
     space, rng = Product.of(red=Natural(), level=Real(low=0.0, high=4.0)), np.random.default_rng(0)
 

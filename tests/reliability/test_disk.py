@@ -3,8 +3,6 @@
 import errno
 import json
 import os
-import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +10,9 @@ import pytest
 
 from saplan.cli import main
 from saplan.errors import InputError
-from saplan.training.loop import Loop
 from saplan.training.metrics import MetricsFile
-from saplan.training.run_directory import reopen_run
 from saplan.training.train import resume
-from tests.reliability import record, times
-from tests.reliability.cases import CASES, USUAL, config_of
-from tests.reliability.tiny import OPERATIONS, STEPS, UPDATES, train_tiny
+from tests.reliability.tiny import OPERATIONS, STEPS, train_tiny
 
 
 class Disk:
@@ -49,43 +43,6 @@ class Disk:
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     return Disk(monkeypatch)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_a_full_disk_at_every_operation_of_a_save(whole: Any, case: str, tmp_path: Path, disk: Disk) -> None:
-    trained, wanted = whole(case), config_of(case)
-    outline, good, tried = Loop([wanted]).outline(), 0, 0
-    every = times(1, 1 if case == USUAL else 4)
-    for for_good in (False, True):
-        for room in range(0, 100, every):
-            path = Path(shutil.copytree(trained, tmp_path / f"{room}-{for_good}"))
-            run = reopen_run(path, wanted)
-            newest, _ = run.newest(outline)
-            assert newest is not None
-            run.open_metrics(10**9)
-            disk.left, disk.for_good, disk.refused = room, for_good, 0
-            try:
-                run.log({"steps": 0})
-                run.save(replace(newest, updates=UPDATES + 1))
-                told = True
-            except InputError as error:
-                told = "No space left on device" in str(error) and "cannot write" in str(error)
-            full, disk.left = disk.refused > 0, float("inf")
-            run.close()
-            if not full:
-                break
-            again = reopen_run(path, wanted)
-            found, wrong = again.newest(outline)
-            good += told and not wrong and found is not None and found.updates >= UPDATES
-            again.open_metrics(10**9)
-            again.save(replace(newest, updates=UPDATES + 2))  # there is room again
-            assert again.newest(outline)[0].updates == UPDATES + 2  # type: ignore[union-attr]
-            again.close()
-            tried += 1
-        else:
-            pytest.fail("a save never came to its end")
-    assert tried > 15 / every
-    record(f"full disk at every write of a save, the last good checkpoint stands: {case}", good, tried)
 
 
 def test_training_goes_on_while_the_disk_is_full(

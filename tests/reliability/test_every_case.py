@@ -29,10 +29,12 @@ from saplan.training.run_directory import reopen_run
 from saplan.training.train import RunOptions, train_runs
 from tests.reliability import own, record, times
 from tests.reliability.cases import CASES, OWN, USUAL, config_of, world_of
+from tests.reliability.test_disk import Disk, disk
 from tests.reliability.test_goals import SLACK
 from tests.reliability.test_kills import end_of
-from tests.reliability.tiny import train_tiny
+from tests.reliability.tiny import UPDATES, train_tiny
 
+__all__ = ["disk"]
 Whole = Callable[[str], Path]
 
 
@@ -119,6 +121,43 @@ def test_a_world_that_fails_stops_training_with_a_sentence(processes: int, tmp_p
     finally:
         own.restarted(world)
     assert jax.devices()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_full_disk_at_every_operation_of_a_save(whole: Whole, case: str, tmp_path: Path, disk: Disk) -> None:
+    trained, wanted = whole(case), config_of(case)
+    outline, good, tried = Loop([wanted]).outline(), 0, 0
+    every = times(1, 1 if case == USUAL else 4)
+    for for_good in (False, True):
+        for room in range(0, 100, every):
+            path = Path(shutil.copytree(trained, tmp_path / f"{room}-{for_good}"))
+            run = reopen_run(path, wanted)
+            newest, _ = run.newest(outline)
+            assert newest is not None
+            run.open_metrics(10**9)
+            disk.left, disk.for_good, disk.refused = room, for_good, 0
+            try:
+                run.log({"steps": 0})
+                run.save(replace(newest, updates=UPDATES + 1))
+                told = True
+            except InputError as error:
+                told = "No space left on device" in str(error) and "cannot write" in str(error)
+            full, disk.left = disk.refused > 0, float("inf")
+            run.close()
+            if not full:
+                break
+            again = reopen_run(path, wanted)
+            found, wrong = again.newest(outline)
+            good += told and not wrong and found is not None and found.updates >= UPDATES
+            again.open_metrics(10**9)
+            again.save(replace(newest, updates=UPDATES + 2))  # there is room again
+            assert again.newest(outline)[0].updates == UPDATES + 2  # type: ignore[union-attr]
+            again.close()
+            tried += 1
+        else:
+            pytest.fail("a save never came to its end")
+    assert tried > 15 / every
+    record(f"full disk at every write of a save, the last good checkpoint stands: {case}", good, tried)
 
 
 BAD = (np.nan, np.inf, -np.inf)

@@ -17,17 +17,20 @@ from saplan.rl.settings import Settings
 from saplan.training.checkpoint import Checkpoints
 from saplan.training.config import RunConfig, run_config
 from saplan.training.train import resume, train
+from tests.reliability import FULL
 
-SIZES = {"lanes": 16, "rollout": 4, "hidden": 8, "minibatches": 2, "epochs": 1, "edge_hidden": 8, "edge_batch": 16,
+SIZES: dict[str, Any] = {"lanes": 16, "rollout": 4, "hidden": 8, "minibatches": 2, "epochs": 1, "edge_hidden": 8, "edge_batch": 16,
          "edge_steps": 1, "positives": 16, "outcomes": 16, "capacity": 8, "cells": 256}  # fmt: skip
+SMALL = [word for name, value in SIZES.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+"""The same on the command line."""
 TABLE = {"nodes": 1024}
 """What the unstructured method has besides."""
 GAME = Switches(kinds=2, maps=MapRules(smallest=5, largest=6))
 UPDATES = 16
 """Of which a chunk has two, by default too: one compiled program serves all tests."""
 STEPS = UPDATES * 64
-KILLED_UPDATES = 40
-"""Of runs in processes of their own: enough time to kill them at many moments."""
+KILLED_UPDATES = 40 if FULL else UPDATES
+"""Of runs in processes of their own: in a full run enough time to kill them at many moments."""
 OPERATIONS = ("write", "fsync", "rename", "replace", "mkdir")
 
 
@@ -39,6 +42,13 @@ def tiny_config(method: str = "structured", seed: int = 0, game: Any = GAME, **m
     settings = find_method(method).settings_for(game, False)
     sizes = {name: value for name, value in (SIZES | TABLE).items() if hasattr(settings, name)}
     return run_config(game, STEPS, seed, replace(settings, **(sizes | more)), method, eval_points=0)
+
+
+def killed_config(case: str) -> RunConfig:
+    """The configuration of a run that is killed."""
+    from tests.reliability.cases import config_of
+
+    return replace(config_of(case), steps=KILLED_UPDATES * 64)
 
 
 def train_tiny(run: Path | None, config: RunConfig | None = None, chunk: int = 2, **more: Any) -> Any:
@@ -84,7 +94,7 @@ def die_in_a_save(where: int) -> None:
 
 
 if __name__ == "__main__":
-    from tests.reliability.cases import config_of, world_of
+    from tests.reliability.cases import world_of
 
     directory, where, case = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     if where:
@@ -97,4 +107,4 @@ if __name__ == "__main__":
     if (directory / "config.json").exists():
         resume(directory, world_of(case), progress=show, save_every=0, chunk=2)
     else:
-        train_tiny(directory, replace(config_of(case), steps=KILLED_UPDATES * 64), progress=show)
+        train_tiny(directory, killed_config(case), progress=show)
