@@ -19,8 +19,10 @@ from saplan.training.config import RunConfig, run_config
 from saplan.training.train import resume, train
 from tests.reliability import FULL
 
-SIZES: dict[str, Any] = {"lanes": 16, "rollout": 4, "hidden": 8, "minibatches": 2, "epochs": 1, "edge_hidden": 8, "edge_batch": 16,
-         "edge_steps": 1, "positives": 16, "outcomes": 16, "capacity": 8, "cells": 256}  # fmt: skip
+SIZES: dict[str, Any] = {
+    "lanes": 16, "rollout": 4, "hidden": 8, "minibatches": 2, "epochs": 1, "edge_hidden": 8, "edge_batch": 16,
+    "edge_steps": 1, "positives": 16, "outcomes": 16, "capacity": 8, "cells": 256,
+}  # fmt: skip
 SMALL = [word for name, value in SIZES.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 """The same on the command line."""
 TABLE = {"nodes": 1024}
