@@ -3,6 +3,7 @@ class or function name is defined in one module only.
 """
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -183,3 +184,25 @@ def test_the_check_can_fail(path: str, source: str, complaint: str) -> None:
 )
 def test_what_is_allowed_passes(path: str, source: str) -> None:
     assert complaints(source, Path(path)) == []
+
+
+OLD_WORDS = re.compile(
+    r"\b(nobody|whoever|anew|dearer|gladly|by and by|gone on with|tried out|wish(es|ed)?|not to be had|can be had)\b",
+    re.IGNORECASE,
+)
+"""Words that plain technical English does without."""
+DOCUMENTS = sorted([*HOUSE.rglob("*.py"), *(HOUSE.parent / "docs").glob("*.md"), *HOUSE.parent.glob("*.md")])
+
+
+def odd_words(text: str) -> list[str]:
+    """The words of a text that are on the list."""
+    return [found[0] for found in OLD_WORDS.finditer(text)]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_plain_words(path: Path) -> None:
+    assert odd_words(path.read_text("utf-8")) == []
+
+
+def test_odd_words_are_found() -> None:
+    assert odd_words("Nobody wishes for a plan anew.") == ["Nobody", "wishes", "anew"]

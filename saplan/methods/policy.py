@@ -77,7 +77,7 @@ def execution_preference(
     label: Int[Array, "n"] | int,
     history: History,
 ) -> Float[Array, "n actions"]:
-    """Logits by which the execution policy draws its actions; `label` tells apart the wishes that share a trail."""
+    """Logits by which the execution policy draws its actions; `label` separates subgoals that share a history."""
     logits = policy.execution(trunk, subgoal)
     stale = settings.repeat_cost * repeats(history, place, label, logits.shape[-1])
     return (logits - stale) / settings.temperature

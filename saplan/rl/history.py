@@ -34,5 +34,5 @@ def extend(
     subgoal: Int[Array, "lanes"] | int,
     action: Int[Array, "lanes"],
 ) -> History:
-    """The trail one step on; the oldest mark is forgotten."""
+    """The history with one more step; the oldest entry is dropped."""
     return jnp.concatenate([history[:, 1:], marks(place, subgoal, action)[:, None]], axis=1)
