@@ -8,5 +8,21 @@ from saplan.algebra.integer import Integer
 from saplan.algebra.natural import Natural
 from saplan.algebra.product import Delta, Product, Rho
 from saplan.algebra.real import Real
+from saplan.algebra.rows import Circle, Labels, Line, Row
 
-__all__ = ["Block", "Categorical", "Cyclic", "Delta", "Exogenous", "Integer", "Natural", "Product", "Real", "Rho"]
+__all__ = [
+    "Block",
+    "Categorical",
+    "Circle",
+    "Cyclic",
+    "Delta",
+    "Exogenous",
+    "Integer",
+    "Labels",
+    "Line",
+    "Natural",
+    "Product",
+    "Real",
+    "Rho",
+    "Row",
+]

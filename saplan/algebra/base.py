@@ -9,6 +9,7 @@ import abc
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
+from saplan.algebra.rows import Row
 from saplan.errors import InputError
 
 EXACT = 2.0**24
@@ -67,6 +68,10 @@ class Block(abc.ABC):
     @abc.abstractmethod
     def contains(self, a: Values) -> Bool[Array, "..."]:
         """Whether `a` is an element of the space."""
+
+    @abc.abstractmethod
+    def row(self) -> Row | None:
+        """How sums of changes restrict a plan: on a line, on a circle, between labels, or not at all."""
 
     @abc.abstractmethod
     def encode(self, a: Values) -> Features:

@@ -8,10 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from saplan.algebra.base import EXACT, Block, Features, Values
+from saplan.algebra.rows import NOWHERE, Labels
 from saplan.errors import InputError, unknown_name
-
-NOWHERE = -1.0
-"""Result of a change that does not apply: not a label, so `contains` is false."""
 
 
 @final
@@ -87,6 +85,9 @@ class Categorical(Block):
 
     def contains(self, a: Values) -> Bool[Array, "..."]:
         return (a == jnp.round(a)) & (a >= 0) & (a < self.n)
+
+    def row(self) -> Labels:
+        return Labels(self.n)
 
     def encode(self, a: Values) -> Features:
         return jax.nn.one_hot(a.astype(jnp.int32), self.n)

@@ -48,6 +48,9 @@ class Exogenous(Block):
     def contains(self, a: Values) -> Bool[Array, "..."]:
         return self.of.contains(a)
 
+    def row(self) -> None:
+        return None
+
     def encode(self, a: Values) -> Features:
         return self.of.encode(a)
 

@@ -44,6 +44,8 @@ class PlannerSettings:
     """Ends of an uncertain change in a plan in expectation (paper: 1, the mean)."""
     max_nodes: int = 100_000
     """Nodes of a search, for each task."""
+    algebra: bool = True
+    """Whether the equation of changes takes over from a search that reached its bound of nodes (paper: no)."""
     max_seconds: float = math.inf
     """Seconds of a search, where a person waits: its result then depends on the load of the machine, and a plan that
     was cut short says so."""
@@ -51,7 +53,7 @@ class PlannerSettings:
 
 DEFAULT_PLANNER = PlannerSettings()
 PAPER_PLANNER = PlannerSettings(
-    time_weight=0.0, calibrated=False, critic=0.0, temperature=None, patience=np.inf, outcomes=1
+    time_weight=0.0, calibrated=False, critic=0.0, temperature=None, patience=np.inf, outcomes=1, algebra=False
 )
 """The paper's planner: the likeliest path by the one probability of its detector."""
 

@@ -129,6 +129,12 @@ class Graph:
         """Nodes of the given ρ; NO_NODE where there is none."""
         return self._index.find(self._hash(rho, owner))
 
+    def add(self, rho: Nodes, owner: Int64[np.ndarray, "m"]) -> Int64[np.ndarray, "m"]:
+        """Nodes of given ρ; those that are new join the graph without edges."""
+        found, new = self._index.intern(self._hash(rho, owner))
+        self._append(rho[new], owner[new])
+        return found
+
     def expand(self, nodes: Int64[np.ndarray, "m"]) -> None:
         """Add the edges of these nodes, and their ends as new nodes."""
         edges = self._edges(self.rho[nodes])

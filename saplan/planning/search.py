@@ -12,6 +12,8 @@ from scipy.sparse.csgraph import dijkstra
 
 from saplan.planning.graph import NO_NODE, EdgeFunction, Graph, Nodes, Raised, raised_at, with_raised
 
+MOST_BESIDE = 256
+"""Length of a path whose surroundings are looked at."""
 FREE = 1e-9
 """Least cost of an edge: csgraph reads a stored zero as "no edge", and a path must not circle on free edges."""
 
@@ -98,6 +100,8 @@ class Route:
     high: Float[np.ndarray, "K"]
     outcome: Outcome
     raised: Raised = ()
+    cut: bool = False
+    """Whether a bound ended the search, so that a better path may exist."""
 
     @property
     def failure(self) -> Outcome:
@@ -202,9 +206,30 @@ def search(
             graph.expand(frontier)
     remaining, cut = distances(graph, is_goal), Outcome.LATE if late else Outcome.SPENT
     return [
-        Route(graph, remaining, k, low[k], high[k], _outcome(float(remaining[k]), cut if spent[k] else None), raised)
-        for k in range(len(starts))
+        Route(graph, remaining, k, low[k], high[k], _outcome(float(remaining[k]), cut if full else None), raised, full)
+        for k, full in enumerate(map(bool, spent))
     ]
+
+
+def route_along(
+    path: Nodes,
+    low: Float[np.ndarray, "K"],
+    high: Float[np.ndarray, "K"],
+    grain: Float[np.ndarray, "K"],
+    edges: EdgeFunction,
+    raised: Raised = (),
+) -> Route:
+    """The route of a path that is known already, from its start to a goal low <= ρ <= high.
+
+    Its changes can often be made in another order, so the route also covers every ρ that one later change, made early,
+    leads to beside the path.
+    """
+    graph = Graph(path[:1], grain, with_raised(edges, raised, grain))
+    later = {tuple(delta) for delta in np.diff(path, axis=0)} if len(path) <= MOST_BESIDE else ()
+    places = np.concatenate([path[:-1], *(path[:-1] + np.array(delta, np.float32) for delta in later)])
+    graph.expand(np.unique(graph.add(places, np.zeros(len(places), np.int64))))
+    remaining = distances(graph, np.all((graph.rho >= low) & (graph.rho <= high), axis=1))
+    return Route(graph, remaining, 0, low, high, _outcome(float(remaining[0]), Outcome.SPENT), raised, cut=True)
 
 
 def _outcome(remaining: float, cut: Outcome | None) -> Outcome:

@@ -19,9 +19,10 @@ from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor, RouteFinder
 from saplan.methods.policy import Policy
 from saplan.methods.structured.edge_detector import EdgeDetector
+from saplan.methods.structured.guided import guided_route
 from saplan.methods.structured.memory import Memory, Visited, marginals
 from saplan.methods.structured.settings import StructuredSettings
-from saplan.planning import Edges, ExpectedRoute, Landscape, Plan, Raised, Route, SpreadEdges, search
+from saplan.planning import Edges, ExpectedRoute, Landscape, Outcome, Plan, Raised, Route, SpreadEdges, search
 from saplan.rl.history import empty_history
 
 BATCHES = (64, 256, 1024)
@@ -107,7 +108,7 @@ class StructuredAgent(eqx.Module):
         self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
     ) -> list[Route]:
         """Routes along mean changes from several ρ to a goal each; `raised` names edges with an added cost."""
-        return search(
+        found = search(
             rho,
             np.asarray(goals.low),
             np.asarray(goals.high),
@@ -117,6 +118,12 @@ class StructuredAgent(eqx.Module):
             planner.max_seconds,
             raised,
         )
+        if not planner.algebra:
+            return found
+        return [
+            guided_route(self, planner, route, rho[k], raised) if route.outcome is Outcome.SPENT else route
+            for k, route in enumerate(found)
+        ]
 
     def edges(self, rho: Float[np.ndarray, "n K"], planner: PlannerSettings) -> Edges:
         """All transitions from a batch of nodes."""

@@ -1,0 +1,212 @@
+"""Rows for what changes need but do not use up: whatever a plan needs at some moment must have been brought about.
+
+With an indicator y_j of "change j is made at all": a threshold θ above ρ_i needs other changes that together add
+θ - ρ_i to attribute i. A position or label at which j is made needs a path there from the present one, taken along the
+changes that the plan makes.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from saplan.algebra import Line
+from saplan.planning.problem import Problem
+from saplan.planning.program import Program
+
+FLOW_COLUMNS = 20_000
+"""Columns of all paths to the values of a dial; beyond it paths are left out, and the ordering has to notice."""
+
+
+@dataclass(frozen=True)
+class Dial:
+    """An attribute followed from value to value. Every arc is a change made at one value, with its own count."""
+
+    attribute: int
+    size: int
+    change: Int[np.ndarray, "arcs"]
+    column: Int[np.ndarray, "arcs"]
+    start: Int[np.ndarray, "arcs"]
+    to: Int[np.ndarray, "arcs"]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A box that holds every ρ on any path from the start, and the changes that can be made somewhere in it."""
+
+    enabled: Bool[np.ndarray, "C"]
+    low: Float[np.ndarray, "K"]
+    high: Float[np.ndarray, "K"]
+    values: tuple[frozenset[int] | None, ...]
+    """The positions or labels of each attribute, None on a line and where all count as reached."""
+    goal: bool
+    """Whether the goal meets the box."""
+
+
+def enabled_changes(problem: Problem) -> Reach:
+    """The changes that can ever be made, if every change made once could be repeated at will."""
+    lines = np.array([isinstance(row, Line) for row in problem.rows])
+    start = np.asarray(problem.start, float)
+    low, high = np.where(lines, start, -np.inf), np.where(lines, start, np.inf)
+    values = [frozenset({int(start[i])}) if problem.is_dial(i) else None for i in range(len(start))]
+    enabled = np.zeros(len(problem.costs), bool)
+    while True:
+        fresh = np.flatnonzero(problem.usable & ~enabled & _possible(problem, low, high, values))
+        deltas, width = problem.changes[fresh], problem.width[fresh]
+        high = np.where(lines & np.any(deltas + width > 0, axis=0), np.inf, high)
+        low = np.where(lines & np.any(deltas - width < 0, axis=0), -np.inf, low)
+        enabled[fresh] = True
+        grown = [_moved(problem, i, enabled, found) for i, found in enumerate(values)]
+        if not len(fresh) and grown == values:
+            break
+        values = grown
+    bounds = problem.bounds
+    meets = np.all(~lines | ((bounds[0] <= high) & (bounds[1] >= low)))
+    ends = all(found is None or found & problem.ends_at(i) for i, found in enumerate(values))
+    return Reach(enabled, low, high, tuple(values), bool(meets and ends and np.all(bounds[0] <= bounds[1])))
+
+
+def _possible(
+    problem: Problem, low: Float[np.ndarray, "K"], high: Float[np.ndarray, "K"], values: list[frozenset[int] | None]
+) -> Bool[np.ndarray, "C"]:
+    """The changes that some ρ in the box allows."""
+    deltas, width = problem.changes, problem.width
+    floor = np.array([row.low if isinstance(row, Line) else -np.inf for row in problem.rows])
+    ceiling = np.array([row.high if isinstance(row, Line) else np.inf for row in problem.rows])
+    possible = np.all((high + deltas + width >= floor) & (low + deltas - width <= ceiling), axis=1)
+    if problem.needs is not None:
+        possible &= np.all((problem.needs.low <= high) & (problem.needs.high >= low), axis=1)
+    for i, found in enumerate(values):
+        if found is not None:
+            for j in np.flatnonzero(possible):
+                starts = {v for v, _ in problem.rows[i].moves(deltas[j, i])}  # type: ignore[union-attr]
+                allowed = problem.allowed(int(j), i)
+                possible[j] = bool(found & (starts if allowed is None else starts & allowed))
+    return possible
+
+
+def _moved(
+    problem: Problem, i: int, enabled: Bool[np.ndarray, "C"], found: frozenset[int] | None
+) -> frozenset[int] | None:
+    """The values of a dial after any of the enabled changes."""
+    if found is None:
+        return None
+    ends = set(found)
+    for j in np.flatnonzero(enabled & (problem.changes[:, i] != 0)):
+        allowed = problem.allowed(int(j), i)
+        moves = problem.rows[i].moves(problem.changes[j, i])  # type: ignore[union-attr]
+        ends |= {w for v, w in moves if v in found and (allowed is None or v in allowed)}
+    return frozenset(ends)
+
+
+def thresholds(problem: Problem) -> list[tuple[int, int, int]]:
+    """Every (change, attribute, sign) whose threshold the present ρ does not satisfy for good: sign 1 is a least value.
+
+    A change that itself uses up as much as its threshold has it in the equation already.
+    """
+    if problem.needs is None:
+        return []
+    found = []
+    for sign, needed in ((1, problem.needs.low), (-1, -problem.needs.high)):
+        uses = np.maximum(-sign * problem.changes, 0)
+        floors = np.array([_floor(problem, i, sign) for i in range(problem.space.size)])
+        implied = np.isfinite(floors) & (needed - uses <= floors)
+        met = (needed <= sign * np.asarray(problem.start)) & (uses == 0)
+        found += [(int(j), int(i), sign) for j, i in np.argwhere(np.isfinite(needed) & ~implied & ~met)]
+    return [(j, i, sign) for j, i, sign in found if problem.usable[j] and isinstance(problem.rows[i], Line)]
+
+
+def _floor(problem: Problem, i: int, sign: int) -> float:
+    row = problem.rows[i]
+    if not isinstance(row, Line) or problem.width[:, i].any():
+        return -np.inf
+    return row.low if sign > 0 else -row.high
+
+
+def _tied(problem: Problem, dials: tuple[Dial, ...]) -> list[tuple[Dial, int]]:
+    """Arcs that must lie on a path from the present value: all but those of changes that only move the dial.
+
+    A circle of pure moves away from the present value costs something and brings nothing.
+    """
+    other = [problem.changes.copy() for _ in dials]
+    for changes, dial in zip(other, dials, strict=True):
+        changes[:, dial.attribute] = 0
+    return [
+        (dial, arc)
+        for dial, changes in zip(dials, other, strict=True)
+        for arc in range(len(dial.change))
+        if changes[dial.change[arc]].any()
+    ]
+
+
+def ceilings(problem: Problem, dials: tuple[Dial, ...], program: Program) -> Float[np.ndarray, "C"]:
+    """The most often that each change with an indicator can be made; infinite where the equation has no bound."""
+    most = np.array(program.high[: len(problem.costs)])
+    asked = {j for j, _, _ in thresholds(problem)} | {int(dial.change[arc]) for dial, arc in _tied(problem, dials)}
+    open_ended = [j for j in sorted(asked) if not np.isfinite(most[j])]
+    for group in [open_ended, *([j] for j in open_ended)] if open_ended else []:
+        relaxed = program.copy()
+        relaxed.cost = [-1.0 if column in group else 0.0 for column in range(len(program.cost))]
+        found = relaxed.relax()
+        if found.status == 0:
+            most[group] = np.floor(-found.fun + 1e-6)
+            if len(group) == len(open_ended):
+                break
+        elif found.status == 2:
+            most[group] = 0
+    unasked = [j for j in range(len(most)) if j not in asked]
+    most[unasked] = np.minimum(most[unasked], 0)
+    return most
+
+
+def add_landmarks(program: Program, problem: Problem, dials: tuple[Dial, ...], most: Float[np.ndarray, "C"]) -> None:
+    """Adds the rows; `most` bounds the count of every change that gets an indicator."""
+    made: dict[int, int] = {}
+    for change, attribute, sign in thresholds(problem):
+        if program.high[change] > 0:
+            if change not in made:
+                made[change] = program.column(high=1.0)
+                program.row([change, made[change]], [1.0, -most[change]], -np.inf, 0.0)
+            _threshold(program, problem, change, attribute, sign, made[change])
+    by_dial: dict[int, list[int]] = defaultdict(list)
+    for dial, arc in _tied(problem, dials):
+        by_dial[dial.attribute].append(arc)
+    for dial in dials:
+        _visits(program, problem, dial, by_dial[dial.attribute], most)
+
+
+def _threshold(program: Program, problem: Problem, change: int, attribute: int, sign: int, made: int) -> None:
+    """What other changes add, less what earlier uses of this one took, makes up for what ρ lacks."""
+    assert problem.needs is not None
+    needed = problem.needs.low if sign > 0 else -problem.needs.high
+    deltas, width = sign * problem.changes[:, attribute], problem.width[:, attribute]
+    others = np.flatnonzero((deltas + width > 0) & (np.arange(len(deltas)) != change))
+    uses = max(-float(deltas[change] + width[change]), 0.0)
+    lacks = float(needed[change, attribute] - uses - sign * problem.start[attribute])
+    columns, factors = np.append(others, [change, made]), np.append((deltas + width)[others], [-uses, -lacks])
+    program.row(columns[factors != 0], factors[factors != 0], 0.0, np.inf)
+
+
+def _visits(program: Program, problem: Problem, dial: Dial, tied: list[int], most: Float[np.ndarray, "C"]) -> None:
+    """For every value at which a tied change is made, a path there from the present value."""
+    here = int(problem.start[dial.attribute])
+    moving = np.flatnonzero(dial.start != dial.to)
+    places = sorted({int(dial.start[arc]) for arc in tied} - {here})
+    if len(places) * len(moving) > FLOW_COLUMNS:
+        return
+    for place in places:
+        visited = program.column(high=1.0)
+        for arc in tied:
+            if dial.start[arc] == place:
+                program.row([int(dial.column[arc]), visited], [1.0, -most[dial.change[arc]]], -np.inf, 0.0)
+        path = [program.column(high=1.0, whole=False) for _ in moving]
+        for move, column in zip(moving, path, strict=True):
+            program.row([column, int(dial.column[move])], [1.0, -1.0], -np.inf, 0.0)
+        for value in set(range(dial.size)) - {here}:
+            arrives, leaves = dial.to[moving] == value, dial.start[moving] == value
+            factors = arrives.astype(float) - leaves
+            used = np.flatnonzero(factors)
+            goes = float(value == place)
+            columns = [*np.array(path)[used], visited] if len(path) else [visited]
+            program.row(columns, [*factors[used], -goes], 0.0, 0.0)

@@ -1,0 +1,212 @@
+"""An order for counted changes, such that each one is feasible where it is made.
+
+First greedily, in runs of one change: of the changes that take no other one away, the one with most left. If that gets
+stuck, every order is tried change by change, up to a bound. ρ follows from the counts that are left, so each set of
+left counts is looked at once. Where no order exists, a plan has to make some change more often than counted, and it has
+to do so at a ρ that these orders come to: those changes make the cut (generalised landmarks, Davies et al. 2015).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from saplan.planning.equation import Cut
+from saplan.planning.needs import Feasible
+from saplan.planning.problem import Problem
+
+RUNS = 4096
+"""Runs of the greedy order, at most."""
+CELLS = 4_000_000
+"""Numbers that one batch of a run may hold."""
+TOGETHER = 32
+"""Sets of left counts that are looked at in one batch."""
+
+
+_Path = tuple["_Path", int] | tuple[()]
+"""A path as nested pairs: the path before, and the last change."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Changes in an order that works, or the cut that rules their counts out."""
+
+    transitions: Int[np.ndarray, "n"]
+    rho: Float[np.ndarray, "n+1 K"]
+    """The attributes along the path, start and end included."""
+    found: bool
+    cut: Cut | None = None
+    """What to add to the equation where there is no order."""
+    proven: bool = False
+    """Whether the cut holds for every plan: all orders were tried."""
+
+
+def order(problem: Problem, counts: Int[np.ndarray, "C"], feasible: Feasible, budget: int = 3000) -> Order:
+    """Orders the changes; `budget` bounds the sets of left counts that are looked at once the greedy order fails."""
+    step = _Step(problem, feasible)
+    runs = _greedy(step, counts)
+    transitions = None if runs is None else np.repeat(*np.array(runs, int).reshape(-1, 2).T)
+    explored = _Explored(step, budget)
+    if transitions is None and len(counts):
+        transitions = explored.search(counts)
+    if transitions is not None:
+        path = _path(problem, transitions)
+        if _verified(step, path, transitions):
+            return Order(transitions, path, True)
+    nothing = np.zeros(0, np.int64)
+    proven = transitions is None and not explored.spent
+    more = explored.beyond if proven else problem.usable
+    cut = Cut(np.asarray(counts), tuple(int(j) for j in np.flatnonzero(more)))
+    return Order(nothing, np.asarray(problem.start, float)[None], False, cut, proven)
+
+
+class _Step:
+    """Which changes are possible where: by the callback, and without leaving the space."""
+
+    def __init__(self, problem: Problem, feasible: Feasible) -> None:
+        """`feasible` may return booleans or probabilities, of which one half is enough."""
+        self.problem, self._feasible = problem, feasible
+
+    def possible(self, rho: Float[np.ndarray, "n K"], among: Int[np.ndarray, "m"]) -> Bool[np.ndarray, "n m"]:
+        """Whether each of some changes can be made at each ρ."""
+        ends = self.problem.repeat(np.repeat(rho, len(among), axis=0), np.tile(among, len(rho)))
+        inside = self.problem.inside(ends).reshape(len(rho), len(among))
+        return inside & self._scored(rho)[:, among]
+
+    def made(self, rho: Float[np.ndarray, "n K"], changes: Int[np.ndarray, "n"]) -> Bool[np.ndarray, "n"]:
+        """Whether at each ρ one change of its own can be made."""
+        inside = self.problem.inside(self.problem.repeat(rho, changes))
+        return inside & self._scored(rho)[np.arange(len(rho)), changes]
+
+    def _scored(self, rho: Float[np.ndarray, "n K"]) -> Bool[np.ndarray, "n C"]:
+        score = np.asarray(self._feasible(rho))
+        return score if score.dtype == bool else score >= 0.5
+
+
+def _greedy(step: _Step, counts: Int[np.ndarray, "C"]) -> list[tuple[int, int]] | None:
+    """Runs (change, times) that use up all counts; None where it gets stuck."""
+    left, rho = np.asarray(counts, np.int64).copy(), np.asarray(step.problem.start, float)
+    runs: list[tuple[int, int]] = []
+    while left.any():
+        run = _next_run(step, rho, left)
+        if run is None or len(runs) >= RUNS:
+            return None
+        change, times = run
+        rho = step.problem.repeat(rho[None], np.array([change]), float(times))[0]
+        left[change] -= times
+        runs.append(run)
+    return runs
+
+
+def _next_run(step: _Step, rho: Float[np.ndarray, "K"], left: Int[np.ndarray, "C"]) -> tuple[int, int] | None:
+    """The change that takes fewest others away, most left first, and how often before it takes more away."""
+    among = np.flatnonzero(left)
+    now = step.possible(rho[None], among)[0]
+    if not now.any():
+        return None
+    candidates = np.flatnonzero(now)
+    harm = _harm(step, step.problem.repeat(rho[None], among[candidates]), among, now, left, candidates)
+    best = np.lexsort((candidates, -left[among[candidates]], harm))[0]
+    place = int(candidates[best])
+    return int(among[place]), _run_length(step, rho, left, among, now, place)
+
+
+def _run_length(
+    step: _Step,
+    rho: Float[np.ndarray, "K"],
+    left: Int[np.ndarray, "C"],
+    among: Int[np.ndarray, "n"],
+    now: Bool[np.ndarray, "n"],
+    place: int,
+) -> int:
+    """How often a change can be made in a row before it stops being possible or takes more others away."""
+    most = min(int(left[among[place]]), max(16, CELLS // (len(among) * len(rho))))
+    if most == 1:
+        return 1
+    along = step.problem.repeat(rho[None], np.full(most, among[place]), np.arange(1.0, most + 1))
+    possible = step.possible(along, among)
+    others = np.where(np.arange(len(among)) == place, 0, left[among])
+    lost = (now & ~possible) @ others
+    stuck, worse = np.flatnonzero(~possible[:, place]), np.flatnonzero(lost > lost[0])
+    return min([most, *(stuck[:1] + 1), *worse[:1]])
+
+
+def _harm(
+    step: _Step,
+    ends: Float[np.ndarray, "m K"],
+    among: Int[np.ndarray, "n"],
+    now: Bool[np.ndarray, "n"],
+    left: Int[np.ndarray, "C"],
+    candidates: Int[np.ndarray, "m"],
+) -> Int[np.ndarray, "m"]:
+    """How many of the changes still to be made and possible now are not possible after each candidate."""
+    remaining = np.tile(left[among], (len(candidates), 1))
+    remaining[np.arange(len(candidates)), candidates] -= 1
+    return np.sum(remaining * (now & ~step.possible(ends, among)), axis=1)
+
+
+@dataclass
+class _Explored:
+    """Every order, change by change, up to a number of sets of left counts."""
+
+    step: _Step
+    budget: int
+    spent: bool = False
+    beyond: Bool[np.ndarray, "C"] = field(default_factory=lambda: np.zeros(0, bool))
+    """Changes that are possible somewhere when their count is used up."""
+
+    def search(self, counts: Int[np.ndarray, "C"]) -> Int[np.ndarray, "n"] | None:
+        """An order of all the changes, depth first, or None."""
+        problem, every = self.step.problem, np.flatnonzero(self.step.problem.usable)
+        self.beyond = np.zeros(len(counts), bool)
+        seen = {tuple(map(int, counts))}
+        stack: list[tuple[np.ndarray, np.ndarray, _Path]] = [
+            (np.asarray(problem.start, float), np.asarray(counts, np.int64), ())
+        ]
+        while stack:
+            batch, stack = stack[-TOGETHER:], stack[:-TOGETHER]
+            at = np.array([rho for rho, _, _ in batch])
+            can, reached = self.step.possible(at, every), problem.reached(at)
+            for k, (rho, left, path) in enumerate(batch):
+                if reached[k]:
+                    return _unwind(path)
+                changes = every[can[k]]
+                self.beyond[changes[left[changes] == 0]] = True
+                tries = changes[left[changes] > 0]
+                for change, end in zip(tries, problem.repeat(rho[None], tries), strict=True):
+                    after = left.copy()
+                    after[change] -= 1
+                    if (key := tuple(map(int, after))) not in seen:
+                        seen.add(key)
+                        stack.append((end, after, (path, int(change))))
+            if len(seen) > self.budget:
+                self.spent = True
+                return None
+        return None
+
+
+def _unwind(path: _Path) -> Int[np.ndarray, "n"]:
+    """The changes of a path that is held as nested pairs."""
+    found = []
+    while path:
+        path, change = path
+        found.append(change)
+    return np.array(found[::-1], np.int64)
+
+
+def _path(problem: Problem, transitions: Int[np.ndarray, "n"]) -> Float[np.ndarray, "n+1 K"]:
+    """ρ before and after every change."""
+    rho, parts = np.asarray(problem.start, float), [np.asarray(problem.start, float)[None]]
+    starts = [k for k in range(len(transitions)) if k == 0 or transitions[k] != transitions[k - 1]]
+    for begin, end in zip(starts, [*starts[1:], len(transitions)], strict=True):
+        times = np.arange(1.0, end - begin + 1)
+        parts.append(problem.repeat(rho[None], transitions[begin:end], times))
+        rho = parts[-1][-1]
+    return np.concatenate(parts)
+
+
+def _verified(step: _Step, path: Float[np.ndarray, "n+1 K"], transitions: Int[np.ndarray, "n"]) -> bool:
+    """Whether every change is possible where it is made, and the path ends at the goal: one batch, nothing assumed."""
+    if not step.problem.reached(path[-1:])[0]:
+        return False
+    return not len(transitions) or bool(np.all(step.made(path[:-1], transitions)))

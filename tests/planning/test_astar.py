@@ -1,0 +1,92 @@
+"""A* against Dijkstra: the same costs, and far fewer nodes where the prices of the equation lead it."""
+
+import numpy as np
+import pytest
+
+from saplan.planning.astar import astar
+from saplan.planning.equation import solve
+from saplan.planning.heuristic import potential
+from saplan.planning.problem import Problem
+from saplan.planning.search import Outcome
+from tests.planning.known_worlds import exchange, lights_out, switch_rules, switches
+from tests.planning.small_problems import SmallProblem
+from tests.planning.worlds import cost_along
+
+
+def edges_of(problem: Problem, feasible):
+    """The edge function of a problem: changes at their costs wherever they are feasible."""
+
+    def edges(rho: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        count = len(problem.costs)
+        ends = problem.repeat(np.repeat(rho.astype(float), count, axis=0), np.tile(np.arange(count), len(rho)))
+        can = problem.inside(ends).reshape(len(rho), count) & feasible(rho) & problem.usable
+        cost = np.where(can, problem.costs, np.inf).astype(np.float32)
+        return ends.reshape(len(rho), count, -1).astype(np.float32), cost
+
+    return edges
+
+
+def searched(problem: Problem, feasible, remaining, max_nodes: int = 100_000):
+    arrays = (np.asarray(x, np.float32) for x in (problem.start, problem.low, problem.high, problem.space.grain))
+    return astar(*arrays, edges_of(problem, feasible), remaining, max_nodes)
+
+
+@pytest.mark.parametrize("first", range(0, 400, 100))
+def test_the_same_costs_as_dijkstra(first: int) -> None:
+    for seed in range(first, first + 100):
+        world = SmallProblem(seed)
+        if not world.capped:
+            continue
+        route = searched(world.problem, world.feasible, potential(world.problem))
+        plan, best = route.plan(world.problem.start), world.cheapest()
+        np.testing.assert_allclose(plan.cost, best, atol=1e-5, err_msg=str(seed))
+        assert route.outcome is (Outcome.FOUND if np.isfinite(best) else Outcome.UNREACHABLE)
+        if plan.transitions:
+            edges = edges_of(world.problem, world.feasible)
+            np.testing.assert_allclose(cost_along(edges, plan), plan.cost, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_potentials_are_consistent(seed: int) -> None:
+    """No change lowers h by more than it costs, and h is zero at goals."""
+    world = SmallProblem(seed)
+    bound = potential(world.problem)
+    met, waiting = {tuple(map(float, world.problem.start))}, [tuple(map(float, world.problem.start))]
+    while waiting and len(met) < 200:
+        rho = waiting.pop()
+        here = bound(np.array([rho]))[0]
+        for change, cost in enumerate(world.problem.costs):
+            end = world.end(rho, change)
+            if end is not None:
+                assert here <= cost + bound(np.array([end]))[0] + 1e-9
+                if end not in met:
+                    met.add(end)
+                    waiting.append(end)
+    at = np.array(sorted(met))
+    goals = np.all((at >= world.problem.low) & (at <= world.problem.high), axis=1)
+    np.testing.assert_allclose(bound(at)[goals], 0.0, atol=1e-9)
+
+
+def test_prices_save_most_of_the_search() -> None:
+    problem = exchange(4, (3, 6, 1))
+    feasible = lambda rho: np.ones((len(rho), 9), bool)  # noqa: E731
+    led = searched(problem, feasible, potential(problem))
+    blind = searched(problem, feasible, lambda rho: np.zeros(len(rho)))
+    best = solve(problem).cost
+    assert led.plan(problem.start).cost == blind.plan(problem.start).cost == best
+    assert potential(problem)(problem.start[None])[0] >= best - 3
+    assert len(led.met) < len(blind.met) / 4
+
+
+def test_dials_count_in_the_potential() -> None:
+    problem = switches((3, 3, 3), (1, 1, 1), 0)
+    assert potential(problem)(problem.start[None])[0] == 3
+    assert searched(problem, switch_rules, potential(problem)).plan(problem.start).cost == 5
+    lights = lights_out(3, 3, 1)
+    assert 0 < potential(lights)(lights.start[None])[0] <= solve(lights).cost + 1e-9
+
+
+def test_a_bound_of_nodes_is_an_outcome() -> None:
+    problem = exchange(8, (5, 12, 4))
+    feasible = lambda rho: np.ones((len(rho), 9), bool)  # noqa: E731
+    assert searched(problem, feasible, lambda rho: np.zeros(len(rho)), 500).outcome is Outcome.SPENT
