@@ -96,7 +96,7 @@ def first_frames(browser: Any) -> dict[str, Any]:
             page.wait_for_selector("#map .agent")
             page.evaluate("() => new Promise(requestAnimationFrame)")
             frame = server.seconds()
-            page.wait_for_selector("#path .leg", timeout=60_000)
+            page.wait_for_selector("#path .planned", timeout=60_000)
             times = {"address": served, "frame": frame, "plan": server.seconds()}
             found.setdefault(game, []).append({name: round(value, 2) for name, value in times.items()})
             page.close()
@@ -110,7 +110,7 @@ def frame_rates(browser: Any) -> dict[str, Any]:
     for speed in SPEEDS:
         page = browser.new_page(viewport={"width": 1360, "height": 860})
         page.goto(f"{server.address}#game=mining&method=structured&seed=0&goal=m1%3D8+m2%3D6")
-        page.wait_for_selector("#path .leg", timeout=60_000)
+        page.wait_for_selector("#path .planned", timeout=60_000)
         page.locator("#speed").fill(str(speed))
         page.click("#play")
         page.wait_for_selector("#path .past", timeout=60_000)
@@ -197,7 +197,7 @@ def photograph(browser: Any, address: str, game: str, path: Path, **look: Any) -
     context = browser.new_context(**look)
     page = context.new_page()
     page.goto(f"{address}#{urlencode({'game': game, 'method': 'structured', 'seed': seed, 'goal': goal})}")
-    page.wait_for_selector("#path .leg", timeout=60_000)
+    page.wait_for_selector("#path .planned", timeout=60_000)
     for step in range(steps):
         page.locator("body").press(".")
         page.get_by_text(f"step {step + 1} of").wait_for()

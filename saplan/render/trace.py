@@ -119,7 +119,7 @@ def _reason(space: Product, weighed: Alternatives, transition: int, delta: Float
     """Why no path begins with a transition."""
     if not bool(space.contains(space.compose(jnp.asarray(weighed.rho), jnp.asarray(delta)))):
         return OUTSIDE
-    return "too unlikely" if weighed.probability[transition] <= weighed.floor else "no path on"
+    return "too unlikely" if weighed.probability[transition] <= weighed.floor else "no path from there"
 
 
 def _never_met(space: Product, route: AnyRoute) -> list[str]:

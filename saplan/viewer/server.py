@@ -30,7 +30,7 @@ LISTED = {
     "style.css": ("style.css", "text/css"),
     "app.js": ("app.js", "text/javascript"),
     "drawing.js": ("drawing.js", "text/javascript"),
-    "wire.js": ("wire.js", "text/javascript"),
+    "connection.js": ("connection.js", "text/javascript"),
     "map.js": ("map.js", "text/javascript"),
     "attributes.js": ("attributes.js", "text/javascript"),
     "plan.js": ("plan.js", "text/javascript"),

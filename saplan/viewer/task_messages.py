@@ -27,7 +27,7 @@ def task_message(number: int, task: Task) -> dict[str, Any]:
         "id": number,
         "goal": {"text": task.text, "low": numbers(task.goal.low), "high": numbers(task.goal.high)},
         "tried": [dataclasses.asdict(tried) for tried in task.tried],
-        "trail": [list(rho) for rho in task.history],
+        "history": [list(rho) for rho in task.history],
         **moment_data(task.now(task.explanation)),
     }
 

@@ -1,4 +1,4 @@
-"""The page in a real Chromium, driven by mouse and keys against a real server."""
+"""The page in a real Chromium, operated by mouse and keyboard against a real server."""
 
 import re
 from typing import Any
@@ -19,12 +19,12 @@ def visit(page: Any, server: Server, **task: Any) -> None:
 
 
 def planned(page: Any) -> Any:
-    """Waits for a plan."""
-    page.wait_for_selector("#path .present")
+    """The page, as soon as it shows a plan."""
+    page.wait_for_selector("#path .current")
     return page
 
 
-def hurry(page: Any) -> None:
+def fast_forward(page: Any) -> None:
     page.locator("#speed").fill("60")
 
 
@@ -37,12 +37,12 @@ def row(page: Any, name: str) -> Any:
 
 
 def says(page: Any, where: str, words: str, seconds: float = 40) -> None:
-    """Waits until an element shows words."""
+    """Wait until an element contains these words."""
     expect(page.locator(where)).to_contain_text(words, timeout=1000 * seconds)
 
 
 def holds(page: Any, where: str, value: str) -> None:
-    """Waits until a field has a value."""
+    """Wait until a field has this value."""
     expect(page.locator(where)).to_have_value(value, timeout=40_000)
 
 
@@ -54,12 +54,14 @@ def test_open_and_watch_a_goal_reached(tab: Any, server: Server) -> None:
     visit(tab, server)
     tab.wait_for_selector("#map .agent")
     planned(tab)
-    names = tab.locator("#path .leg .what").all_inner_texts()
+    names = tab.locator("#path .planned .text").all_inner_texts()
     assert {"pick up red", "pick up green"} <= set(names)
-    assert re.fullmatch(r"p 0\.\d{3}, ~\d+ steps|p 1\.000, ~\d+ steps", tab.inner_text("#path .present .figures"))
+    assert re.fullmatch(r"p (0\.\d{3}|1\.000), ~(1 step|\d+ steps)", tab.inner_text("#path .current .figures"))
+    assert re.fullmatch(r"\d+ transitions to go, p = [01]\.\d\d without a failure", tab.inner_text("#plan-summary"))
+    says(tab, "#options-summary", "cost to the goal in nats")
     assert tab.locator("#options .chosen").count() == 1
     before = tab.get_attribute("#map .agent", "data-cell")
-    hurry(tab)
+    fast_forward(tab)
     tab.click("#play")
     reached(tab)
     assert tab.get_attribute("#map .agent", "data-cell") != before
@@ -80,10 +82,10 @@ def test_a_goal_is_set_with_the_mouse(tab: Any, server: Server) -> None:
     tab.mouse.click(face["x"] + face["width"] / 2, face["y"] + 0.22 * face["height"])  # the position at the top
     holds(tab, "#goal", "blue=1 switch=0")
     planned(tab)
-    hurry(tab)
+    fast_forward(tab)
     tab.click("#play")
     reached(tab)
-    row(tab, "blue").locator('[data-value="1"]').click()  # again: free
+    row(tab, "blue").locator('[data-value="1"]').click()  # a second click clears it
     holds(tab, "#goal", "switch=0")
 
 
@@ -106,7 +108,9 @@ def test_a_slider_is_dragged_and_the_plane_is_clicked(tab: Any, server: Server) 
     assert tab.locator("#plane-lines .goal").count() == 1
     assert len(tab.get_attribute("#plane-lines .planned", "points").split()) > 3
     middle_of_s = "c => c.getContext('2d').getImageData(c.width / 4, c.height / 3, 1, 1).data[3]"
-    assert tab.eval_on_selector("#heat", middle_of_s) == 255
+    assert tab.eval_on_selector("#heatmap", middle_of_s) == 255
+    chosen = tab.inner_text("#options .chosen .text")
+    assert tab.locator("#layer option").first.text_content() == f"the next transition ({chosen})"
     tab.keyboard.press(".")
     says(tab, "#status", "step 1 of")
 
@@ -127,13 +131,14 @@ def test_an_impossible_goal_says_why_at_once(tab: Any, server: Server, goal: str
     tab.keyboard.type(goal)
     tab.keyboard.press("Enter")
     says(tab, "#goal-problem", words, seconds=3)
+    says(tab, "#status", "no plan for this goal", seconds=3)
     assert tab.is_disabled("#play")
 
 
-def test_a_bead_out_of_reach_says_why(tab: Any, server: Server) -> None:
+def test_an_unreachable_bead_says_why(tab: Any, server: Server) -> None:
     visit(tab, server, goal="")
     tab.wait_for_selector("#map .agent")
-    row(tab, "red").locator(".beyond").last.click()
+    row(tab, "red").locator(".unreachable").last.click()
     says(tab, "#goal-problem", "red can become at most", seconds=3)
 
 
@@ -149,7 +154,7 @@ def test_a_new_map_keeps_the_goal(tab: Any, server: Server) -> None:
     tab.fill("#seed", "7")
     tab.keyboard.press("Enter")
     planned(tab)
-    assert tab.inner_html("#map") == before, "the same number gives the same map"
+    assert tab.inner_html("#map") == before, "the same seed gives the same map"
 
 
 def test_switching_the_game(tab: Any, server: Server) -> None:
@@ -161,10 +166,10 @@ def test_switching_the_game(tab: Any, server: Server) -> None:
     assert "game=exchange" in tab.url
 
 
-def test_an_opponent_fails_at_the_same_task(tab: Any, server: Server) -> None:
+def test_a_baseline_fails_at_the_same_task(tab: Any, server: Server) -> None:
     visit(tab, server, game="mining", seed=2, goal="m1=8 m2=6")
     planned(tab)
-    hurry(tab)
+    fast_forward(tab)
     tab.click("#play")
     reached(tab)
     tab.select_option("#method", "curriculum")
@@ -174,22 +179,22 @@ def test_an_opponent_fails_at_the_same_task(tab: Any, server: Server) -> None:
     tab.click("#play")
     says(tab, "#status", "Goal not reached within 150 steps")
     says(tab, "#scores .good", "structured")
-    says(tab, "#scores .bad", "curriculum failed after 150")
+    says(tab, "#scores .bad", "curriculum failed after 150 steps")
 
 
 def test_the_oracle_plans_as_well(tab: Any, server: Server) -> None:
     visit(tab, server, method="oracle")
     planned(tab)
-    says(tab, "#options-words", "in steps")
-    hurry(tab)
+    says(tab, "#options-summary", "in steps")
+    fast_forward(tab)
     tab.click("#play")
     reached(tab)
 
 
-def test_a_reload_goes_on_where_it_was(tab: Any, server: Server) -> None:
+def test_a_reload_continues_at_the_same_step(tab: Any, server: Server) -> None:
     visit(tab, server)
     planned(tab)
-    hurry(tab)
+    fast_forward(tab)
     tab.click("#play")
     expect(tab.locator("#status")).to_have_text(re.compile(r"step ([3-9]|[1-9]\d) of"), timeout=40_000)
     tab.click("#play")
@@ -208,7 +213,7 @@ def test_two_tabs_do_not_disturb_each_other(tab: Any, browser: Any, server: Serv
     other = tab.context.new_page()
     visit(other, server, goal="blue=1", seed=9)
     for page in (planned(tab), planned(other)):
-        hurry(page)
+        fast_forward(page)
         page.click("#play")
     for page in (tab, other):
         reached(page)
@@ -219,11 +224,11 @@ def test_two_tabs_do_not_disturb_each_other(tab: Any, browser: Any, server: Serv
 def test_the_keyboard_is_enough(tab: Any, server: Server) -> None:
     visit(tab, server, goal="")
     tab.wait_for_selector("#map .agent")
-    row(tab, "green").locator(".hand").focus()
+    row(tab, "green").locator(".control").focus()
     tab.keyboard.press("ArrowRight")
     planned(tab)
     assert tab.input_value("#goal") == "green=1"
-    assert row(tab, "green").locator(".hand").get_attribute("aria-valuetext") == "now 0, goal 1"
+    assert row(tab, "green").locator(".control").get_attribute("aria-valuetext") == "now 0, goal 1"
     tab.locator("body").press("ArrowRight")
     says(tab, "#status", "step 1 of")
     tab.keyboard.press("+")

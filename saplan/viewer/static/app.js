@@ -1,37 +1,41 @@
-// The page: what is chosen, what is playing, and who has to show what.
+// The page: the chosen task, the playback, and the views that show each message of the server.
 
-import { Attributes, guess, wished } from "./attributes.js";
-import { html } from "./drawing.js";
-import { GroundMap } from "./map.js";
+import { AttributesView, boundsOf, withValue } from "./attributes.js";
+import { Connection } from "./connection.js";
+import { counted, html } from "./drawing.js";
+import { MapView } from "./map.js";
 import { PlanView } from "./plan.js";
 import { PlaneView } from "./plane.js";
-import { Wire } from "./wire.js";
 
 const find = (name) => document.getElementById(name);
-const KEPT = "saplan";
+const STORAGE_KEY = "saplan";
 
-const ground = new GroundMap(find("map"), find("held"));
-const attributes = new Attributes(find("attributes"), (name, value) => setGoal(wished(chosen.goal, name, value)));
-const plan = new PlanView(find("path"), find("plan-words"), find("options"), find("options-words"));
+const map = new MapView(find("map"), find("inventory"));
+const attributes = new AttributesView(find("attributes"), (name, value) => setGoal(withValue(chosen.goal, name, value)));
+const plan = new PlanView(find("path"), find("plan-summary"), find("options"), find("options-summary"));
 const plane = new PlaneView(
-  find("plane-card"), find("plane"), find("heat"), find("plane-lines"), find("layer"), find("ramp"), aimAt,
+  find("plane-card"), find("plane"), find("heatmap"), find("plane-lines"), find("layer"), find("ramp"), setAmounts,
 );
 
 const chosen = { world: "", method: "", seed: 0, goal: "" };
 let worlds = [];
 let budget = 150;
-let shown = { attributes: [], step: 0, ended: false, ready: false, result: null };
+let shown = { attributes: [], step: 0, ended: false, ready: false };
 let playing = false;
-let asked = false; // a step that has not been answered yet
-let shownAt = 0;
-const scores = new Map(); // task → method → what came of it
+let awaiting = false; // whether a step has been requested and not answered yet
+let shownAt = 0; // time of the last step
+const scores = new Map(); // task → method → last moment
 
-const wire = new Wire(hear, complain);
+const connection = new Connection(receive, showProblem);
 
-// --- what the server says ---
+// --- messages of the server ---
 
-function hear(message) {
-  ({ hello, map: showMap, spans: ({ spans }) => attributes.reach(spans), plane: showPlane, task: showTask, step: showStep, impossible, error: refused })[message.type]?.(message);
+function receive(message) {
+  const handlers = {
+    hello, map: showMap, spans: ({ spans }) => attributes.setSpans(spans), plane: showPlane, task: showTask, step: showStep,
+    impossible: showImpossible, error: showError,
+  };
+  handlers[message.type]?.(message);
 }
 
 function hello(message) {
@@ -40,26 +44,25 @@ function hello(message) {
   find("world").replaceChildren(...worlds.map(({ name, game }) => html("option", { value: name }, name === game ? name : `${name} (${game})`)));
   const first = shown.ready || chosen.world ? chosen : fromAddress(message.begin);
   choose(first.world, first.method, first.seed, first.goal);
-  const kept = remembered();
-  playing = kept.playing;
-  open(kept.step);
+  const saved = savedProgress();
+  playing = saved.playing;
+  open(saved.step);
 }
 
 function showMap(message) {
-  shown = { attributes: message.attributes, step: 0, ended: false, ready: false, result: null, rho: message.rho };
-  ground.begin(message.scene);
-  attributes.begin(message.attributes, message.rho);
-  plan.begin();
+  shown = { attributes: message.attributes, step: 0, ended: false, ready: false, rho: message.rho };
+  map.reset(message.scene);
+  attributes.reset(message.attributes, message.rho);
+  plan.reset();
   plane.hide();
   markGoal();
   find("goal-problem").textContent = "";
-  if (chosen.goal) plan.waiting("searching …");
-  say(chosen.goal ? "thinking …" : "Set a goal: click a bead, a dial or a slider, or type.");
+  setStatus(chosen.goal ? "planning …" : "Set a goal: click a bead, a dial or a slider, or type.");
   showControls();
 }
 
 function showPlane(message) {
-  plane.begin(message, shown.rho);
+  plane.reset(message, shown.rho);
   markGoal();
 }
 
@@ -67,53 +70,53 @@ function showTask(message) {
   Object.assign(shown, { step: message.step, ended: message.ended, ready: true });
   chosen.goal = message.goal.text;
   if (document.activeElement !== find("goal")) find("goal").value = chosen.goal;
-  attributes.aim(message.goal.low, message.goal.high);
+  attributes.setGoal(message.goal.low, message.goal.high);
   attributes.show(message.rho);
-  if (message.step) ground.begin(message.scene);
+  if (message.step) map.reset(message.scene);
   plan.open(message);
   plane.open(message);
-  asked = false;
-  remember();
-  tellWhere(message);
+  awaiting = false;
+  saveProgress();
+  showProgress(message);
   showControls();
-  goOn();
+  scheduleStep();
 }
 
 function showStep(message) {
-  asked = false;
+  awaiting = false;
   shownAt = performance.now();
   Object.assign(shown, { step: message.step, ended: message.ended });
-  ground.show(message.scene);
+  map.show(message.scene);
   attributes.show(message.rho);
-  for (const tried of message.tried) if (tried.success !== null) ground.ring(message.scene, tried.success);
+  for (const tried of message.tried) if (tried.success !== null) map.ring(message.scene, tried.success);
   plan.show(message);
   plane.show(message);
-  tellWhere(message);
-  remember();
+  showProgress(message);
+  saveProgress();
   showControls();
-  goOn();
+  scheduleStep();
 }
 
-function impossible(message) {
+function showImpossible(message) {
   find("goal-problem").textContent = message.reason;
-  plan.waiting("there is none");
-  say("No plan: the goal is not to be had.");
+  plan.setSummary("none");
+  setStatus("There is no plan for this goal. The reason is below the goal.");
   pause();
-  remember();
+  saveProgress();
 }
 
-function refused(message) {
-  asked = false;
+function showError(message) {
+  awaiting = false;
   pause();
-  complain(message.reason);
+  showProblem(message.reason);
 }
 
-function complain(words) {
+function showProblem(words) {
   find("connection").textContent = words;
   find("connection").hidden = !words;
 }
 
-// --- what a person does ---
+// --- choices ---
 
 function choose(world, method, seed, goal) {
   const known = worlds.find(({ name }) => name === world) ?? worlds[0];
@@ -122,7 +125,7 @@ function choose(world, method, seed, goal) {
   Object.assign(chosen, { seed, goal });
   find("world").value = chosen.world;
   find("method").replaceChildren(
-    ...known.methods.map((name, k) => html("option", { value: name }, methodWords(name, known.trained[k]))),
+    ...known.methods.map((name, k) => html("option", { value: name }, methodLabel(name, known.trained[k]))),
   );
   find("method").value = chosen.method;
   find("seed").value = seed;
@@ -130,19 +133,19 @@ function choose(world, method, seed, goal) {
   find("goal").placeholder = known.example || "name=2";
 }
 
-function methodWords(name, steps) {
-  return steps === null ? name : `${name}, ${(steps / 1e6).toPrecision(2)} M steps`;
+function methodLabel(name, steps) {
+  return steps === null ? name : `${name} (${Number((steps / 1e6).toPrecision(2))} M training steps)`;
 }
 
 function open(step = 0) {
   shown.ready = false;
-  asked = false;
-  plan.begin();
+  awaiting = false;
+  plan.reset();
   showControls();
   const { world, method, seed, goal } = chosen;
   toAddress();
   showScores();
-  wire.open(world, method, seed, goal, step);
+  connection.open(world, method, seed, goal, step);
 }
 
 function setGoal(goal) {
@@ -151,8 +154,10 @@ function setGoal(goal) {
   open();
 }
 
-function aimAt(first, second) {
-  setGoal(wished(wished(chosen.goal, shown.attributes[0].name, first), shown.attributes[1].name, second));
+// Set the goal to two amounts on the plane.
+function setAmounts(first, second) {
+  const [{ name: firstName }, { name: secondName }] = shown.attributes;
+  setGoal(withValue(withValue(chosen.goal, firstName, first), secondName, second));
 }
 
 function setWorld(name) {
@@ -177,78 +182,81 @@ function setSeed(seed) {
   open();
 }
 
-// --- playing ---
+// --- playback ---
 
-const beat = () => 1000 / Number(find("speed").value);
+const stepTime = () => 1000 / Number(find("speed").value);
 
 function stepOnce() {
-  if (!shown.ready || shown.ended || asked) return;
-  asked = true;
-  wire.step();
+  if (!shown.ready || shown.ended || awaiting) return;
+  awaiting = true;
+  connection.step();
 }
 
-// The next step when its time has come: the browser animates in between.
-function goOn() {
+// Request the next step when it is due; the browser animates in between.
+function scheduleStep() {
   if (!playing || shown.ended || !shown.ready) return;
-  const opened = wire.number;
+  const opened = connection.number;
   setTimeout(() => {
-    if (playing && opened === wire.number) stepOnce();
-  }, Math.max(0, shownAt + beat() - performance.now()));
+    if (playing && opened === connection.number) stepOnce();
+  }, Math.max(0, shownAt + stepTime() - performance.now()));
 }
 
 function play() {
   if (shown.ended) open();
   playing = true;
   showControls();
-  remember();
-  goOn();
+  saveProgress();
+  scheduleStep();
 }
 
 function pause() {
   playing = false;
   showControls();
-  remember();
+  saveProgress();
 }
 
 function setSpeed(value) {
   const speed = find("speed");
   speed.value = value;
   find("speed-shown").textContent = `${speed.value}/s`;
-  document.body.style.setProperty("--beat", `${Math.min(beat(), 400)}ms`);
+  document.body.style.setProperty("--step-time", `${Math.min(stepTime(), 400)}ms`);
 }
 
-// --- what is said and kept ---
+// --- status and results ---
 
-function say(words) {
+function setStatus(words) {
   find("status").textContent = words;
 }
 
-function tellWhere(moment) {
-  if (moment.reached) say(`Goal reached in ${moment.step} steps.`);
-  else if (moment.ended) say(`Goal not reached within ${moment.step} steps.`);
-  else say(`step ${moment.step} of ${budget}`);
+function showProgress(moment) {
+  const steps = counted(moment.step, "step");
+  if (moment.reached) setStatus(`Goal reached in ${steps}.`);
+  else if (!moment.ended) setStatus(`step ${moment.step} of ${budget}`);
+  else if (moment.step < budget) setStatus(`Goal not reached: after ${steps} no change is possible.`);
+  else setStatus(`Goal not reached within ${steps}.`);
   if (moment.ended) {
     playing = false;
     score(moment);
   }
 }
 
-function task() {
+function taskKey() {
   return [chosen.world, chosen.seed, chosen.goal].join("|");
 }
 
 function score(moment) {
-  const results = scores.get(task()) ?? new Map();
+  const results = scores.get(taskKey()) ?? new Map();
   results.set(chosen.method, moment);
-  scores.set(task(), results);
+  scores.set(taskKey(), results);
   showScores();
 }
 
 function showScores() {
-  const results = [...(scores.get(task()) ?? new Map())];
+  const results = [...(scores.get(taskKey()) ?? new Map())];
   find("scores").replaceChildren(
     ...results.map(([method, moment]) => {
-      const words = moment.reached ? `${moment.step} steps` : `failed after ${moment.step}`;
+      const steps = counted(moment.step, "step");
+      const words = moment.reached ? steps : `failed after ${steps}`;
       return html("li", { class: moment.reached ? "good" : "bad" }, html("b", {}, method), ` ${words}`);
     }),
   );
@@ -264,10 +272,13 @@ function showControls() {
 }
 
 function markGoal() {
-  const bounds = shown.attributes.map((attribute) => guess(chosen.goal, attribute));
-  attributes.aim(bounds.map(([low]) => low), bounds.map(([, high]) => high));
-  plane.aim(bounds.map(([low]) => low), bounds.map(([, high]) => high));
+  const bounds = shown.attributes.map((attribute) => boundsOf(chosen.goal, attribute));
+  const [low, high] = [0, 1].map((end) => bounds.map((pair) => pair[end]));
+  attributes.setGoal(low, high);
+  plane.setGoal(low, high);
 }
+
+// --- address and storage ---
 
 function fromAddress(begin) {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -287,22 +298,22 @@ function toAddress() {
   if (address !== location.hash) history.replaceState(null, "", address);
 }
 
-// How far this tab has come, so that a reload goes on from there.
-function remember() {
-  sessionStorage.setItem(KEPT, JSON.stringify({ task: `${task()}|${chosen.method}`, step: shown.step, playing }));
+// Save the step of this tab, so that a reload continues from there.
+function saveProgress() {
+  sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ task: `${taskKey()}|${chosen.method}`, step: shown.step, playing }));
 }
 
-function remembered() {
-  const nothing = { step: 0, playing: false };
+function savedProgress() {
+  const start = { step: 0, playing: false };
   try {
-    const kept = JSON.parse(sessionStorage.getItem(KEPT));
-    return kept?.task === `${task()}|${chosen.method}` ? kept : nothing;
+    const saved = JSON.parse(sessionStorage.getItem(STORAGE_KEY));
+    return saved?.task === `${taskKey()}|${chosen.method}` ? saved : start;
   } catch {
-    return nothing;
+    return start;
   }
 }
 
-// --- hands and keys ---
+// --- controls and keys ---
 
 find("world").addEventListener("change", (event) => setWorld(event.target.value));
 find("method").addEventListener("change", (event) => setMethod(event.target.value));
@@ -324,14 +335,14 @@ addEventListener("hashchange", () => {
   pause();
   open();
 });
-addEventListener("keydown", press);
+addEventListener("keydown", onKey);
 
 function newMap() {
   setSeed((chosen.seed + 1) % 2147483648);
 }
 
-function press(event) {
-  // A dialog that has just been closed may keep the focus for a moment.
+function onKey(event) {
+  // A dialog that was just closed may briefly keep the focus.
   const focus = event.target.closest("dialog:not([open])") ? document.body : event.target;
   const typing = focus.closest("input, select, dialog, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey || typing) return;

@@ -1,10 +1,10 @@
-// The attributes, each drawn as its algebra is: what it is now, what is wished, and a hand to wish with.
+// The attributes, each drawn according to its algebra: the present value, the goal, and a control that sets the goal.
 
 import { html, number, svg } from "./drawing.js";
 
 const MOST_BEADS = 14;
 const FEWEST_BEADS = 4;
-const MOST_TICKS = 24;
+const MOST_STOPS = 24; // a dial with more positions has no stops drawn
 const CONDITION = /^([\w-]+?)(>=|<=|≥|≤|=)(.+)$/;
 
 // The conditions of a goal by attribute, such as red → ["red=2"].
@@ -18,16 +18,16 @@ export function conditions(text) {
   return found;
 }
 
-// The goal with one attribute wished anew; null frees it.
-export function wished(text, name, value) {
+// The goal with the conditions on one attribute replaced by a value; null removes them.
+export function withValue(text, name, value) {
   const found = conditions(text);
   if (value === null) found.delete(name);
   else found.set(name, [`${name}=${value}`]);
   return [...found.values()].flat().join(" ");
 }
 
-// What a goal asks of an attribute as far as the page can tell, for goals that the server refused.
-export function guess(text, attribute) {
+// Bounds of a goal on one attribute, for goals that the server has not read yet or has refused. Only "=" is understood.
+export function boundsOf(text, attribute) {
   const words = conditions(text).get(attribute.name) ?? [];
   const exact = words.map((word) => CONDITION.exec(word)).find((match) => match?.[2] === "=");
   if (!exact) return [null, null];
@@ -35,54 +35,54 @@ export function guess(text, attribute) {
   return Number.isFinite(value) ? [value - attribute.tolerance, value + attribute.tolerance] : [null, null];
 }
 
-export class Attributes {
-  constructor(root, wish) {
+export class AttributesView {
+  constructor(root, onGoal) {
     this.root = root;
-    this.wish = wish;
+    this.onGoal = onGoal;
     this.rows = [];
   }
 
-  begin(attributes, rho) {
-    this.rows = attributes.map((attribute, k) => new ROWS[attribute.kind](attribute, rho[k], this.wish));
+  reset(attributes, rho) {
+    this.rows = attributes.map((attribute, k) => new ROWS[attribute.kind](attribute, rho[k], this.onGoal));
     this.root.replaceChildren(...this.rows.map((row) => row.element));
   }
 
-  // What attributes can become by arithmetic, which is known a moment after the map.
-  reach(spans) {
-    this.rows.forEach((row, k) => row.reach(spans[k]));
+  // Set the least and the greatest value that arithmetic allows each attribute. The server sends them after the map.
+  setSpans(spans) {
+    this.rows.forEach((row, k) => row.setSpan(spans[k]));
   }
 
   show(rho) {
     this.rows.forEach((row, k) => row.show(rho[k]));
   }
 
-  aim(low, high) {
-    this.rows.forEach((row, k) => row.aim(low[k], high[k]));
+  setGoal(low, high) {
+    this.rows.forEach((row, k) => row.setGoal(low[k], high[k]));
   }
 }
 
-// What all rows share: a name, a hand that one drags or moves by keys, and the two values in words.
+// The common part of all rows: a name, a control for pointer and keys, and the value and the goal as text.
 class Row {
-  constructor(attribute, value, wish) {
-    Object.assign(this, { attribute, wish, value, low: null, high: null, pending: undefined });
+  constructor(attribute, value, onGoal) {
+    Object.assign(this, { attribute, onGoal, value, low: null, high: null, pending: undefined });
     this.words = html("span", { class: "value" });
-    this.hand = this.build();
-    this.hand.classList.add("hand", `kind-${attribute.colour}`);
-    this.hand.setAttribute("tabindex", "0");
-    this.hand.setAttribute("role", "slider");
-    this.hand.setAttribute("aria-label", `goal for ${attribute.name}`);
+    this.control = this.build();
+    this.control.classList.add("control", `kind-${attribute.colour}`);
+    this.control.setAttribute("tabindex", "0");
+    this.control.setAttribute("role", "slider");
+    this.control.setAttribute("aria-label", `goal for ${attribute.name}`);
     const name = html("span", { class: "name" }, attribute.name, html("small", {}, attribute.symbol));
-    this.element = html("div", { class: "row", "data-name": attribute.name, "data-kind": attribute.kind }, name, this.hand, this.words);
+    this.element = html("div", { class: "row", "data-name": attribute.name, "data-kind": attribute.kind }, name, this.control, this.words);
     this.listen();
     this.refresh();
   }
 
   listen() {
-    this.hand.addEventListener("pointerdown", (event) => this.grab(event));
-    this.hand.addEventListener("pointermove", (event) => this.drag(event));
-    this.hand.addEventListener("pointerup", () => this.release());
-    this.hand.addEventListener("pointercancel", () => this.cancel());
-    this.hand.addEventListener("keydown", (event) => this.press(event));
+    this.control.addEventListener("pointerdown", (event) => this.grab(event));
+    this.control.addEventListener("pointermove", (event) => this.drag(event));
+    this.control.addEventListener("pointerup", () => this.release());
+    this.control.addEventListener("pointercancel", () => this.cancel());
+    this.control.addEventListener("keydown", (event) => this.onKey(event));
   }
 
   get goal() {
@@ -93,30 +93,29 @@ class Row {
 
   grab(event) {
     if (event.button !== 0) return;
-    const value = this.at(event);
+    const value = this.valueAt(event);
     if (value === null) return;
     event.preventDefault();
-    this.hand.focus();
-    this.hand.setPointerCapture(event.pointerId);
-    // A click on what is wished already frees it; a drag moves it.
-    this.again = this.exactly(value);
-    this.first = value;
+    this.control.focus();
+    this.control.setPointerCapture(event.pointerId);
+    // A click on the present goal clears it; a drag moves it.
+    this.clears = this.isGoal(value);
     this.pending = value;
     this.preview(value);
   }
 
   drag(event) {
     if (this.pending === undefined) return;
-    const value = this.at(event);
+    const value = this.valueAt(event);
     if (value === null || value === this.pending) return;
     this.pending = value;
-    this.again = false;
+    this.clears = false;
     this.preview(value);
   }
 
   release() {
     if (this.pending === undefined) return;
-    const value = this.again ? null : this.pending;
+    const value = this.clears ? null : this.pending;
     this.pending = undefined;
     this.send(value);
   }
@@ -126,31 +125,32 @@ class Row {
     this.refresh();
   }
 
-  exactly(value) {
-    return this.low !== null && this.high !== null && Math.abs(this.goal - value) < this.grain / 2
-      && this.high - this.low < 2 * this.attribute.tolerance + this.grain;
+  // Whether the goal is exactly this value.
+  isGoal(value) {
+    return this.low !== null && this.high !== null && Math.abs(this.goal - value) < this.increment / 2
+      && this.high - this.low < 2 * this.attribute.tolerance + this.increment;
   }
 
   preview(value) {
-    this.aim(value - this.attribute.tolerance, value + this.attribute.tolerance);
+    this.setGoal(value - this.attribute.tolerance, value + this.attribute.tolerance);
   }
 
   send(value) {
-    this.wish(this.attribute.name, value === null ? null : this.written(value));
+    this.onGoal(this.attribute.name, value === null ? null : this.format(value));
   }
 
-  press(event) {
+  onKey(event) {
     const moves = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
-    if (event.key in moves) this.send(this.moved(moves[event.key]));
+    if (event.key in moves) this.send(this.shifted(moves[event.key]));
     else if (event.key === "Backspace" || event.key === "Delete") this.send(null);
     else return;
     event.preventDefault();
     event.stopPropagation();
   }
 
-  moved(by) {
-    const [least, most] = this.ends;
-    return Math.min(Math.max((this.goal ?? this.value) + by * this.grain, least), most);
+  shifted(by) {
+    const [least, most] = this.limits;
+    return Math.min(Math.max((this.goal ?? this.value) + by * this.increment, least), most);
   }
 
   show(value) {
@@ -159,14 +159,14 @@ class Row {
     this.refresh();
   }
 
-  reach() {}
+  setSpan() {}
 
   blink() {
     this.element.classList.remove("changed");
     requestAnimationFrame(() => this.element.classList.add("changed"));
   }
 
-  aim(low, high) {
+  setGoal(low, high) {
     this.low = low;
     this.high = high;
     this.refresh();
@@ -180,83 +180,83 @@ class Row {
     const asked = this.goal !== null;
     this.element.classList.toggle("asked", asked);
     this.element.classList.toggle("met", asked && this.met);
-    const wish = asked ? this.wishWords() : "free";
-    this.words.replaceChildren(html("b", {}, this.written(this.value)), asked ? ` → ${wish}` : "");
-    const [least, most] = this.ends;
-    this.hand.setAttribute("aria-valuemin", least);
-    this.hand.setAttribute("aria-valuemax", most);
-    this.hand.setAttribute("aria-valuenow", this.goal ?? this.value);
-    this.hand.setAttribute("aria-valuetext", `now ${this.written(this.value)}, goal ${wish}`);
+    const [now, goal] = [this.format(this.value), asked ? this.goalWords() : ""];
+    this.words.replaceChildren(html("b", {}, now), asked ? ` → ${goal}` : "");
+    const [least, most] = this.limits;
+    this.control.setAttribute("aria-valuemin", least);
+    this.control.setAttribute("aria-valuemax", most);
+    this.control.setAttribute("aria-valuenow", this.goal ?? this.value);
+    this.control.setAttribute("aria-valuetext", `now ${now}, ${asked ? `goal ${goal}` : "no goal"}`);
     this.draw();
   }
 
-  wishWords() {
+  goalWords() {
     const { low, high } = this;
-    if (low === null) return `≤ ${this.written(high)}`;
-    if (high === null) return `≥ ${this.written(low)}`;
-    if (high - low > 2 * this.attribute.tolerance + this.grain / 2) return `${this.written(low)} to ${this.written(high)}`;
-    return this.written((low + high) / 2) + (this.attribute.tolerance ? ` ± ${number(this.attribute.tolerance)}` : "");
+    if (low === null) return `≤ ${this.format(high)}`;
+    if (high === null) return `≥ ${this.format(low)}`;
+    if (high - low > 2 * this.attribute.tolerance + this.increment / 2) return `${this.format(low)} to ${this.format(high)}`;
+    return this.format((low + high) / 2) + (this.attribute.tolerance ? ` ± ${number(this.attribute.tolerance)}` : "");
   }
 
-  written(value) {
+  format(value) {
     return number(value);
   }
 }
 
-// ℕ: beads. Those that arithmetic puts out of reach are dashed.
+// ℕ: beads. Beads that arithmetic puts out of reach are dashed.
 class Count extends Row {
-  get grain() {
+  get increment() {
     return 1;
   }
 
-  get ends() {
-    return [0, Math.max(this.slots, this.value)];
+  get limits() {
+    return [0, Math.max(this.beadCount, this.value)];
   }
 
   build() {
     this.most = Infinity;
     const root = html("div", { class: "beads" });
-    this.string(root, Math.max(this.value, FEWEST_BEADS));
+    this.fillBeads(root, Math.max(this.value, FEWEST_BEADS));
     return root;
   }
 
-  // Threads so many beads, and a place for none.
-  string(root, count) {
-    this.slots = Math.min(count, MOST_BEADS);
-    this.beads = Array.from({ length: this.slots + 1 }, (_, k) =>
-      html("i", { class: k ? "bead" : "bead none", "data-value": k, title: `${this.attribute.name}=${k}` }),
+  // Create a mark for zero and this many beads.
+  fillBeads(root, count) {
+    this.beadCount = Math.min(count, MOST_BEADS);
+    this.beads = Array.from({ length: this.beadCount + 1 }, (_, k) =>
+      html("i", { class: k ? "bead" : "bead zero", "data-value": k, title: `${this.attribute.name}=${k}` }),
     );
     root.replaceChildren(...this.beads);
   }
 
-  reach([, most]) {
+  setSpan([, most]) {
     this.most = most ?? Infinity;
-    this.string(this.hand, Math.max((most ?? this.value + 2) + 1, this.value, FEWEST_BEADS));
+    this.fillBeads(this.control, Math.max((most ?? this.value + 2) + 1, this.value, FEWEST_BEADS));
     this.refresh();
   }
 
-  at(event) {
+  valueAt(event) {
     const bead = document.elementFromPoint(event.clientX, event.clientY)?.closest("[data-value]");
-    if (bead && this.hand.contains(bead)) return Number(bead.dataset.value);
+    if (bead && this.control.contains(bead)) return Number(bead.dataset.value);
     return this.pending ?? null;
   }
 
   draw() {
     this.beads.forEach((bead, k) => {
-      bead.classList.toggle("full", k > 0 && k <= this.value);
-      bead.classList.toggle("beyond", k > this.most);
-      bead.classList.toggle("wished", this.goal !== null && (this.low ?? 0) <= k && k <= (this.high ?? Infinity));
+      bead.classList.toggle("filled", k > 0 && k <= this.value);
+      bead.classList.toggle("unreachable", k > this.most);
+      bead.classList.toggle("goal", this.goal !== null && (this.low ?? 0) <= k && k <= (this.high ?? Infinity));
     });
   }
 }
 
 // ℤ/q: a dial.
 class Dial extends Row {
-  get grain() {
+  get increment() {
     return 1;
   }
 
-  get ends() {
+  get limits() {
     return [0, this.attribute.positions - 1];
   }
 
@@ -264,16 +264,16 @@ class Dial extends Row {
     const q = this.attribute.positions;
     this.dial = svg("svg", { viewBox: "-1.3 -1.3 2.6 2.6", class: "dial-face" });
     this.dial.append(svg("circle", { class: "dial-rim", r: 1 }));
-    this.stops = Array.from({ length: q <= MOST_TICKS ? q : 0 }, (_, k) => {
+    this.stops = Array.from({ length: q <= MOST_STOPS ? q : 0 }, (_, k) => {
       const [x, y] = this.point(k, 0.72);
       const colour = this.attribute.colours?.[k] ?? "grey";
       return svg("circle", { class: `stop kind-${colour}`, cx: x, cy: y, r: 0.2 });
     });
     this.needle = svg("g", { class: "needle" });
     this.needle.append(svg("path", { d: "M-0.1 0L0 -0.5L0.1 0Z" }), svg("circle", { r: 0.14 }));
-    this.ring = svg("circle", { class: "wish-ring", r: 0.3 });
+    this.ring = svg("circle", { class: "goal-ring", r: 0.3 });
     this.dial.append(...this.stops, this.needle, this.ring);
-    this.turned = 0;
+    this.turns = 0;
     return html("div", { class: "dial" }, this.dial);
   }
 
@@ -282,23 +282,23 @@ class Dial extends Row {
     return [radius * Math.cos(angle), radius * Math.sin(angle)];
   }
 
-  at(event) {
+  valueAt(event) {
     const box = this.dial.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left - box.width / 2, event.clientY - box.top - box.height / 2];
     const q = this.attribute.positions;
     return (Math.round(((Math.atan2(y, x) + Math.PI / 2) / (2 * Math.PI)) * q) + q) % q;
   }
 
-  moved(by) {
+  shifted(by) {
     const q = this.attribute.positions;
     return ((((this.goal ?? this.value) + by) % q) + q) % q;
   }
 
   draw() {
     const q = this.attribute.positions;
-    // The needle turns on, never back: that is what the dial does.
-    this.turned += (((this.value - this.turned) % q) + q) % q;
-    this.needle.style.transform = `rotate(${(360 * this.turned) / q}deg)`;
+    // The needle only turns forwards, as a switch does.
+    this.turns += (((this.value - this.turns) % q) + q) % q;
+    this.needle.style.transform = `rotate(${(360 * this.turns) / q}deg)`;
     const [x, y] = this.point(this.goal ?? 0, 0.72);
     this.ring.setAttribute("cx", x);
     this.ring.setAttribute("cy", y);
@@ -306,13 +306,13 @@ class Dial extends Row {
   }
 }
 
-// ℝ: a slider, the goal with its tolerance.
-class Track extends Row {
-  get grain() {
+// ℝ and ℤ: a slider. The band around the goal is its tolerance.
+class Slider extends Row {
+  get increment() {
     return this.attribute.tolerance ? this.attribute.tolerance / 5 : 1;
   }
 
-  get ends() {
+  get limits() {
     const [least, most] = this.attribute.range ?? [null, null];
     return [least ?? Math.min(-8, this.value - 4), most ?? Math.max(8, this.value + 4)];
   }
@@ -324,38 +324,38 @@ class Track extends Row {
     return html("div", { class: "track" }, this.band, this.target, this.now);
   }
 
-  at(event) {
-    const box = this.hand.getBoundingClientRect();
-    const share = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
-    const [least, most] = this.ends;
-    return Math.round((least + share * (most - least)) / this.grain) * this.grain;
+  valueAt(event) {
+    const box = this.control.getBoundingClientRect();
+    const fraction = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
+    const [least, most] = this.limits;
+    return Math.round((least + fraction * (most - least)) / this.increment) * this.increment;
   }
 
-  share(value) {
-    const [least, most] = this.ends;
+  fraction(value) {
+    const [least, most] = this.limits;
     return Math.min(Math.max((value - least) / (most - least), 0), 1);
   }
 
   draw() {
-    const [least, most] = this.ends;
-    const [left, right] = [this.share(this.low ?? least), this.share(this.high ?? most)];
+    const [least, most] = this.limits;
+    const [left, right] = [this.fraction(this.low ?? least), this.fraction(this.high ?? most)];
     const hidden = this.goal === null;
     this.band.classList.toggle("hidden", hidden);
     this.target.classList.toggle("hidden", hidden);
-    this.now.style.left = `${100 * this.share(this.value)}%`;
+    this.now.style.left = `${100 * this.fraction(this.value)}%`;
     this.band.style.left = `${100 * left}%`;
     this.band.style.width = `${100 * (right - left)}%`;
-    this.target.style.left = `${100 * this.share(this.goal ?? least)}%`;
+    this.target.style.left = `${100 * this.fraction(this.goal ?? least)}%`;
   }
 }
 
-// Labels without an order: one of a few words.
+// Labels: one chip each.
 class Label extends Row {
-  get grain() {
+  get increment() {
     return 1;
   }
 
-  get ends() {
+  get limits() {
     return [0, this.attribute.labels.length - 1];
   }
 
@@ -364,21 +364,21 @@ class Label extends Row {
     return html("div", { class: "chips" }, ...this.chips);
   }
 
-  at(event) {
+  valueAt(event) {
     const chip = document.elementFromPoint(event.clientX, event.clientY)?.closest("[data-value]");
-    return chip && this.hand.contains(chip) ? Number(chip.dataset.value) : (this.pending ?? null);
+    return chip && this.control.contains(chip) ? Number(chip.dataset.value) : (this.pending ?? null);
   }
 
   draw() {
     this.chips.forEach((chip, k) => {
-      chip.classList.toggle("full", k === this.value);
-      chip.classList.toggle("wished", this.goal === k);
+      chip.classList.toggle("filled", k === this.value);
+      chip.classList.toggle("goal", this.goal === k);
     });
   }
 
-  written(value) {
+  format(value) {
     return this.attribute.labels[Math.round(value)] ?? "nowhere";
   }
 }
 
-const ROWS = { count: Count, dial: Dial, real: Track, whole: Track, label: Label };
+const ROWS = { count: Count, dial: Dial, real: Slider, whole: Slider, label: Label };

@@ -1,27 +1,27 @@
-// The map: every thing is drawn once and then moved, so that the browser animates it between steps.
+// The map. Every thing is drawn once and then moved, so that the browser animates it between steps.
 
 import { shape, svg } from "./drawing.js";
 
-const SHARED = 0.68; // the agent and what it stands on share their cell, both smaller
+const SHARED = 0.68; // size of the agent and of a thing in the same cell
 
-export class GroundMap {
-  constructor(root, held) {
+export class MapView {
+  constructor(root, inventory) {
     this.root = root;
-    this.held = held;
+    this.inventory = inventory;
     this.things = new Map();
   }
 
-  // A fresh map: nothing of the last one stays.
-  begin(scene) {
+  // Draw a new map.
+  reset(scene) {
     this.root.replaceChildren();
     this.things.clear();
     const { width, height } = scene;
     this.root.setAttribute("viewBox", `-0.1 -0.1 ${width + 0.2} ${height + 0.2}`);
     this.root.append(svg("rect", { class: "floor", width, height, rx: 0.18 }), this.grid(width, height));
     for (const [row, column] of scene.walls) this.root.append(shape("wall", "grey", column, row, 1));
-    this.path = svg("polyline", { class: "walked", points: "" });
-    this.root.append(this.path);
-    this.cells = [];
+    this.history = svg("polyline", { class: "history", points: "" });
+    this.root.append(this.history);
+    this.points = [];
     this.agent = svg("g", { class: "agent moves" });
     this.agent.append(shape("agent", "grey", 0, 0, 1));
     this.root.append(this.agent);
@@ -35,26 +35,27 @@ export class GroundMap {
     return svg("path", { class: "grid", d: lines });
   }
 
-  // The scene after a step.
+  // Show the scene after a step.
   show(scene) {
     const [row, column] = scene.agent;
     const seen = new Set();
-    let stands = false;
+    let shared = false;
     for (const [thingRow, thingColumn, form, colour] of scene.things) {
       const key = `${thingRow},${thingColumn},${form}`;
       seen.add(key);
       const here = thingRow === row && thingColumn === column;
-      stands ||= here;
+      shared ||= here;
       this.place(key, form, colour, thingColumn, thingRow, here ? SHARED : 1);
     }
-    for (const [key, thing] of this.things) if (!seen.has(key)) this.vanish(key, thing);
-    const size = stands ? SHARED : 1;
+    for (const [key, thing] of this.things) if (!seen.has(key)) this.remove(key, thing);
+    const size = shared ? SHARED : 1;
     const [x, y] = [column + 1 - size, row + 1 - size];
     this.agent.style.transform = `translate(${x}px, ${y}px) scale(${size})`;
     this.agent.dataset.cell = `${row},${column}`;
-    this.root.setAttribute("aria-label", `map of ${scene.height} by ${scene.width}, agent at ${row + 1}, ${column + 1}`);
-    this.walk(column + 0.5, row + 0.5);
-    this.showHeld(scene.held);
+    const words = `map of ${scene.height} rows and ${scene.width} columns, agent in row ${row + 1}, column ${column + 1}`;
+    this.root.setAttribute("aria-label", words);
+    this.extendHistory(column + 0.5, row + 0.5);
+    this.showInventory(scene.held);
   }
 
   place(key, form, colour, x, y, size) {
@@ -65,27 +66,27 @@ export class GroundMap {
       return;
     }
     old?.group.remove();
-    const group = svg("g", { class: `thing moves ${old ? "turned" : ""}`, "data-shape": form, "data-colour": colour });
+    const group = svg("g", { class: `thing moves ${old ? "recoloured" : ""}`, "data-shape": form, "data-colour": colour });
     group.append(shape(form, colour, 0, 0, 1));
     group.style.transform = transform;
-    this.root.insertBefore(group, this.path);
+    this.root.insertBefore(group, this.history);
     this.things.set(key, { group, colour });
   }
 
-  vanish(key, thing) {
+  remove(key, thing) {
     this.things.delete(key);
-    thing.group.classList.add("gone");
+    thing.group.classList.add("removed");
     setTimeout(() => thing.group.remove(), 400);
   }
 
-  walk(x, y) {
-    const cell = `${x},${y}`;
-    if (this.cells.at(-1) === cell) return;
-    this.cells.push(cell);
-    this.path.setAttribute("points", this.cells.join(" "));
+  extendHistory(x, y) {
+    const point = `${x},${y}`;
+    if (this.points.at(-1) === point) return;
+    this.points.push(point);
+    this.history.setAttribute("points", this.points.join(" "));
   }
 
-  // A ring where an attempt has ended: it spreads, and says by its colour how.
+  // Spread a ring from the agent when an attempt ends; its colour shows whether the attempt succeeded.
   ring(scene, success) {
     const [row, column] = scene.agent;
     const attributes = { cx: column + 0.5, cy: row + 0.5, r: 0.3, class: `ring ${success ? "good" : "bad"}` };
@@ -94,12 +95,12 @@ export class GroundMap {
     this.root.append(circle);
   }
 
-  showHeld(entries) {
-    this.held.replaceChildren(
+  showInventory(entries) {
+    this.inventory.replaceChildren(
       ...entries.map(([label, colour, value]) => {
         const entry = document.createElement("span");
         const icon = svg("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" });
-        icon.append(shape(this.icon(label), colour, 0, 0, 1));
+        icon.append(shape(this.form(label), colour, 0, 0, 1));
         entry.append(icon, `${label === colour ? "" : label + " "}${value}`);
         entry.title = `${label}: ${value}`;
         return entry;
@@ -107,7 +108,8 @@ export class GroundMap {
     );
   }
 
-  icon(label) {
+  // Shape of an entry of the inventory.
+  form(label) {
     if (label === "switch" || label === "hammer") return label;
     return [...this.things.keys()].some((key) => key.endsWith("deposit")) ? "deposit" : "object";
   }

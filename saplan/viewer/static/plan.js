@@ -1,98 +1,101 @@
-// The plan as one line through time: attempts that ended, the present one, those to come; and what else was weighed.
+// The plan as one list in the order of time: past attempts, the current one, planned ones. Below it, the alternatives.
 
-import { html, number } from "./drawing.js";
+import { counted, html } from "./drawing.js";
 
 export class PlanView {
-  constructor(path, words, options, optionsWords) {
-    Object.assign(this, { path, words, options, optionsWords });
-    this.begin();
+  constructor(path, summary, options, optionsSummary) {
+    Object.assign(this, { path, summary, options, optionsSummary });
+    this.reset();
   }
 
-  begin() {
+  reset() {
     this.past = [];
     this.decision = null;
     this.replans = 0;
     this.path.replaceChildren();
     this.options.replaceChildren();
-    this.words.textContent = "";
-    this.optionsWords.textContent = "what could come first";
+    this.summary.textContent = "";
+    this.optionsSummary.textContent = "possible first transitions";
   }
 
-  waiting(words) {
-    this.words.textContent = words;
+  setSummary(words) {
+    this.summary.textContent = words;
   }
 
-  // A task as far as it has come; its earlier plans are not known any more.
+  // Show a task up to its present step. Its earlier plans are unknown, and so is the number of replans.
   open(task) {
-    this.begin();
+    this.reset();
     this.past = task.tried.map((tried) => ({ tried }));
     this.decision = task.decision;
+    if (task.step) this.replans = NaN;
     this.draw(task);
   }
 
-  // A step: the attempts that ended, and the decision that followed.
+  // Show one step: the attempts that it ended, and the decision that followed.
   show(moment) {
     this.past.push(...moment.tried.map((tried) => ({ tried })));
     if (moment.decision) {
       if (this.differs(moment.decision, moment.tried)) {
+        const { path, words } = moment.decision;
         this.replans += 1;
-        this.past.push({ replan: `new plan: ${moment.decision.path.length} transitions` });
+        this.past.push({ replan: path.length ? `new plan: ${counted(path.length, "transition")}` : words });
       }
       this.decision = moment.decision;
     }
     if (moment.decision || moment.tried.length || moment.ended) this.draw(moment);
   }
 
-  // Whether a plan is another than the rest of the one before.
+  // Whether a plan differs from the rest of the plan before it.
   differs(decision, tried) {
     const before = this.decision?.path ?? [];
     if (!before.length && !decision.path.length) return false;
     const done = tried.some((one) => one.success && one.name === before[0]?.name) ? 1 : 0;
-    const names = (path) => path.map((leg) => leg.name).join("|");
+    const names = (path) => path.map((planned) => planned.name).join("|");
     return names(before.slice(done)) !== names(decision.path);
   }
 
   draw(moment) {
-    const legs = moment.reached ? [] : (this.decision?.path ?? []);
+    const ahead = moment.reached ? [] : (this.decision?.path ?? []);
     const rows = this.past.map((entry) => (entry.replan ? this.replanRow(entry.replan) : this.pastRow(entry.tried)));
-    legs.forEach((leg, k) => rows.push(this.legRow(leg, k === 0 && !moment.ended)));
-    if (moment.reached) rows.push(html("li", { class: "end good" }, html("span", { class: "what" }, "goal reached")));
-    else if (moment.ended) rows.push(html("li", { class: "end bad" }, html("span", { class: "what" }, "not reached")));
+    ahead.forEach((planned, k) => rows.push(this.plannedRow(planned, k === 0 && !moment.ended)));
+    if (moment.reached) rows.push(html("li", { class: "end good" }, html("span", { class: "text" }, "goal reached")));
+    else if (moment.ended) rows.push(html("li", { class: "end bad" }, html("span", { class: "text" }, "goal not reached")));
     this.path.replaceChildren(...rows);
-    this.words.textContent = this.summary(moment, legs);
+    this.setSummary(this.summaryWords(moment, ahead));
     this.drawOptions(moment);
-    this.keepInSight();
+    this.scrollToCurrent();
   }
 
-  summary(moment, legs) {
-    if (moment.reached) return `carried out, ${this.replans} replans`;
-    if (!legs.length) return this.decision?.words ?? "";
-    const chances = legs.map((leg) => leg.chance).filter((chance) => chance !== null);
-    const whole = chances.length ? `, p = ${chances.reduce((a, b) => a * b, 1).toFixed(2)} in all` : "";
-    return `${legs.length} to go${whole}${this.replans ? `, ${this.replans} replans` : ""}`;
+  summaryWords(moment, ahead) {
+    const replans = this.replans ? `, ${counted(this.replans, "replan")}` : "";
+    if (moment.ended) return `${moment.reached ? "reached" : "not reached"} in ${counted(moment.step, "step")}${replans}`;
+    if (!ahead.length) return this.decision?.words ?? "";
+    const known = ahead.every(({ chance }) => chance !== null);
+    const all = ahead.reduce((product, { chance }) => product * chance, 1);
+    return `${counted(ahead.length, "transition")} to go${known ? `, p = ${all.toFixed(2)} without a failure` : ""}${replans}`;
   }
 
   pastRow(tried) {
-    const state = tried.success === null ? "seen" : tried.success ? "good" : "bad";
-    const sign = { seen: "·", good: "✓", bad: "✗" }[state];
-    const words = tried.success === false ? `failed after ${tried.steps} steps` : `step ${tried.step}`;
-    const expected = tried.chance === null ? "" : `expected p = ${tried.chance.toFixed(2)}`;
+    const state = tried.success === null ? "changed" : tried.success ? "good" : "bad";
+    const [sign, meaning] = { changed: ["·", "changed"], good: ["✓", "succeeded"], bad: ["✗", "failed"] }[state];
+    const words = tried.success === false ? `failed after ${counted(tried.steps, "step")}` : `step ${tried.step}`;
+    const estimate = tried.chance === null ? "" : `, estimated p = ${tried.chance.toFixed(3)}`;
     return html(
-      "li", { class: `past ${state}`, title: `${tried.change} ${expected}` },
-      html("span", { class: "sign", "aria-label": state }, sign), html("span", { class: "what" }, tried.name),
+      "li", { class: `past ${state}`, title: `${tried.change}${estimate}` },
+      html("span", { class: "sign", role: "img", "aria-label": meaning }, sign), html("span", { class: "text" }, tried.name),
       html("span", { class: "figures" }, words),
     );
   }
 
   replanRow(words) {
-    return html("li", { class: "replan" }, html("span", { class: "sign" }, "↻"), html("span", { class: "what" }, words));
+    return html("li", { class: "replan" }, html("span", { class: "sign" }, "↻"), html("span", { class: "text" }, words));
   }
 
-  legRow(leg, present) {
-    const item = html("li", { class: present ? "leg present" : "leg", title: leg.change });
-    if (present) item.setAttribute("aria-current", "step");
-    item.append(html("span", { class: "sign" }, present ? "▸" : ""), html("span", { class: "what" }, leg.name));
-    item.append(chanceBar(leg.chance), html("span", { class: "figures" }, figures(leg)));
+  plannedRow(planned, current) {
+    const item = html("li", { class: current ? "planned current" : "planned", title: planned.change });
+    if (current) item.setAttribute("aria-current", "step");
+    item.append(html("span", { class: "sign" }, current ? "▸" : ""), html("span", { class: "text" }, planned.name));
+    item.append(chanceBar(planned.chance), html("span", { class: "figures" }, figures(planned)));
     return item;
   }
 
@@ -102,20 +105,20 @@ export class PlanView {
     const most = Math.max(...costs, 1e-9);
     const shown = moment.ended ? [] : options;
     this.options.replaceChildren(...shown.map((option) => optionRow(option, most)));
-    const unsaid = shown.length ? `cost of the whole way in ${unit}, by what comes first` : "nothing to weigh";
-    this.optionsWords.textContent = unsaid;
+    this.optionsSummary.textContent = shown.length ? `cost to the goal in ${unit}, for each first transition` : "none";
   }
 
-  keepInSight() {
-    const present = this.path.querySelector(".present, .end");
-    if (present) this.path.scrollTop = present.offsetTop - this.path.clientHeight / 3;
+  scrollToCurrent() {
+    const row = this.path.querySelector(".current, .end");
+    if (row) this.path.scrollTop = row.offsetTop - this.path.clientHeight / 3;
   }
 }
 
+// Probability of success and expected steps, as far as the method estimates them.
 function figures({ chance, steps }) {
   const words = [];
   if (chance !== null) words.push(`p ${chance.toFixed(3)}`);
-  if (steps !== null) words.push(`~${number(Math.round(steps))} steps`);
+  if (steps !== null) words.push(`~${counted(Math.round(steps), "step")}`);
   return words.join(", ");
 }
 
@@ -128,12 +131,13 @@ function chanceBar(chance) {
 
 function optionRow(option, most) {
   const item = html("li", { class: option.chosen ? "option chosen" : "option", title: option.change });
-  const bar = html("span", { class: "cost", "aria-hidden": "true" }, html("i"));
+  const bar = html("span", { class: "cost-bar", "aria-hidden": "true" }, html("i"));
   bar.firstChild.style.width = `${option.cost === null ? 0 : Math.max(2, (100 * option.cost) / most)}%`;
   const cost = option.cost === null ? option.note : option.cost.toFixed(2);
+  const sign = html("span", { class: "sign" }, option.chosen ? "▸" : "");
+  if (option.chosen) item.setAttribute("aria-current", "true");
   item.append(
-    html("span", { class: "sign", "aria-label": option.chosen ? "chosen" : "" }, option.chosen ? "▸" : ""),
-    html("span", { class: "what" }, option.name), bar, html("span", { class: "price" }, cost),
+    sign, html("span", { class: "text" }, option.name), bar, html("span", { class: "cost" }, cost),
     html("span", { class: "figures" }, figures(option)),
   );
   return item;
