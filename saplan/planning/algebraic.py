@@ -18,7 +18,7 @@ class AlgebraicPlan:
 
     status: Status
     transitions: Int[np.ndarray, "n"]
-    rho: Float[np.ndarray, "n+1 K"]
+    rho: Float[np.ndarray, "m K"]
     """The attributes along the path, start and end included."""
     cost: float = np.inf
     """The sum of the problem's costs."""
@@ -37,20 +37,21 @@ def find_plan(
 ) -> AlgebraicPlan:
     """The cheapest path to the goal, each change feasible where it is made.
 
-    `rounds` bounds the counts that are tried, `budget` the orders of each. A status of BOUND leaves the question open:
-    search then. INFEASIBLE holds for any path, given what `feasible` and the needs say.
+    `rounds` bounds the counts that are tried, `budget` the orders of all of them. A status of BOUND leaves the question
+    open: search then. INFEASIBLE holds for any path, given what `feasible` and the needs say.
     """
     cuts: list[Cut] = []
     proven, bound = True, 0.0
     here = np.asarray(problem.start, float)[None]
     nothing = np.zeros(0, np.int64)
-    for _ in range(rounds):
+    while budget > 0 and len(cuts) < rounds:
         solution = solve(problem, cuts, limits)
         bound = max(bound, solution.bound) if proven else bound
         if not solution.found:
             status = solution.status if proven else Status.BOUND
             return AlgebraicPlan(status, nothing, here, bound=bound, cuts=tuple(cuts))
         found = order(problem, solution.counts, feasible, budget)
+        budget -= found.looked_at
         if found.found:
             cost = float(np.sum(problem.costs[found.transitions]))
             status = Status.OPTIMAL if proven and cost <= bound + 1e-6 * max(1.0, cost) else Status.FEASIBLE

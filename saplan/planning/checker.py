@@ -195,7 +195,7 @@ def _stays(problem: Problem, reach: Reach, j: int) -> bool:
             moves = [(v, w) for v, w in moves if allowed is None or v in allowed]
             possible &= bool(moves)
             keeps &= all(w in values for _, w in moves)
-    return keeps if reach.enabled[j] else not possible
+    return bool(keeps if reach.enabled[j] else not possible)
 
 
 def _meets(problem: Problem, reach: Reach) -> bool:

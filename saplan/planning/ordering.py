@@ -32,13 +32,15 @@ class Order:
     """Changes in an order that works, or the cut that rules their counts out."""
 
     transitions: Int[np.ndarray, "n"]
-    rho: Float[np.ndarray, "n+1 K"]
+    rho: Float[np.ndarray, "m K"]
     """The attributes along the path, start and end included."""
     found: bool
     cut: Cut | None = None
     """What to add to the equation where there is no order."""
     proven: bool = False
     """Whether the cut holds for every plan: all orders were tried."""
+    looked_at: int = 0
+    """Sets of left counts that were looked at because the greedy order failed."""
 
 
 def order(problem: Problem, counts: Int[np.ndarray, "C"], feasible: Feasible, budget: int = 3000) -> Order:
@@ -52,12 +54,12 @@ def order(problem: Problem, counts: Int[np.ndarray, "C"], feasible: Feasible, bu
     if transitions is not None:
         path = _path(problem, transitions)
         if _verified(step, path, transitions):
-            return Order(transitions, path, True)
+            return Order(transitions, path, True, looked_at=explored.looked_at)
     nothing = np.zeros(0, np.int64)
     proven = transitions is None and not explored.spent
     more = explored.beyond if proven else problem.usable
     cut = Cut(np.asarray(counts), tuple(int(j) for j in np.flatnonzero(more)))
-    return Order(nothing, np.asarray(problem.start, float)[None], False, cut, proven)
+    return Order(nothing, np.asarray(problem.start, float)[None], False, cut, proven, explored.looked_at)
 
 
 class _Step:
@@ -77,6 +79,30 @@ class _Step:
         """Whether at each ρ one change of its own can be made."""
         inside = self.problem.inside(self.problem.repeat(rho, changes))
         return inside & self._scored(rho)[np.arange(len(rho)), changes]
+
+    def safe_times(
+        self, rho: Float[np.ndarray, "K"], left: Int[np.ndarray, "C"], among: Int[np.ndarray, "m"]
+    ) -> Int[np.ndarray, "m"]:
+        """How often each of some changes can be made before another one can no longer find what it needs.
+
+        What an attribute can still become is its value plus all that the changes left add to it.
+        """
+        problem, times, pending = self.problem, left[among].astype(float), np.flatnonzero(left)
+        if problem.needs is None or not len(among):
+            return left[among]
+        for sign, needed in ((1.0, problem.needs.low), (-1.0, -problem.needs.high)):
+            rows = np.vstack([needed[pending], np.full((1, len(rho)), -np.inf)])
+            first = np.argmax(rows, axis=0)
+            most = rows[first, np.arange(len(rho))]
+            rows[first, np.arange(len(rho))] = -np.inf
+            own = np.append(pending, -1)[first] == among[:, None]
+            wanted = np.where(own, rows.max(axis=0), most)
+            deltas = sign * problem.changes
+            uses, reach = np.maximum(-deltas[among], 0), sign * rho + left @ np.maximum(deltas, 0)
+            tight = (uses > 0) & np.isfinite(wanted)
+            room = np.where(tight, reach - wanted, np.inf) / np.where(tight, uses, 1.0)
+            times = np.minimum(times, np.floor(room.min(axis=1) + 1e-9))
+        return np.maximum(times, 0).astype(np.int64)
 
     def _scored(self, rho: Float[np.ndarray, "n K"]) -> Bool[np.ndarray, "n C"]:
         score = np.asarray(self._feasible(rho))
@@ -105,10 +131,14 @@ def _next_run(step: _Step, rho: Float[np.ndarray, "K"], left: Int[np.ndarray, "C
     if not now.any():
         return None
     candidates = np.flatnonzero(now)
-    harm = _harm(step, step.problem.repeat(rho[None], among[candidates]), among, now, left, candidates)
-    best = np.lexsort((candidates, -left[among[candidates]], harm))[0]
+    remaining = np.tile(left[among], (len(candidates), 1))
+    remaining[np.arange(len(candidates)), candidates] -= 1
+    after = step.possible(step.problem.repeat(rho[None], among[candidates]), among)
+    harm = np.sum(remaining * (now & ~after), axis=1)
+    safe = step.safe_times(rho, left, among[candidates])
+    best = np.lexsort((candidates, -left[among[candidates]], harm, safe == 0))[0]
     place = int(candidates[best])
-    return int(among[place]), _run_length(step, rho, left, among, now, place)
+    return int(among[place]), _run_length(step, rho, left, among, now, place, max(int(safe[best]), 1))
 
 
 def _run_length(
@@ -118,9 +148,10 @@ def _run_length(
     among: Int[np.ndarray, "n"],
     now: Bool[np.ndarray, "n"],
     place: int,
+    most: int,
 ) -> int:
     """How often a change can be made in a row before it stops being possible or takes more others away."""
-    most = min(int(left[among[place]]), max(16, CELLS // (len(among) * len(rho))))
+    most = min(most, max(16, CELLS // (len(among) * len(rho))))
     if most == 1:
         return 1
     along = step.problem.repeat(rho[None], np.full(most, among[place]), np.arange(1.0, most + 1))
@@ -131,20 +162,6 @@ def _run_length(
     return min([most, *(stuck[:1] + 1), *worse[:1]])
 
 
-def _harm(
-    step: _Step,
-    ends: Float[np.ndarray, "m K"],
-    among: Int[np.ndarray, "n"],
-    now: Bool[np.ndarray, "n"],
-    left: Int[np.ndarray, "C"],
-    candidates: Int[np.ndarray, "m"],
-) -> Int[np.ndarray, "m"]:
-    """How many of the changes still to be made and possible now are not possible after each candidate."""
-    remaining = np.tile(left[among], (len(candidates), 1))
-    remaining[np.arange(len(candidates)), candidates] -= 1
-    return np.sum(remaining * (now & ~step.possible(ends, among)), axis=1)
-
-
 @dataclass
 class _Explored:
     """Every order, change by change, up to a number of sets of left counts."""
@@ -152,6 +169,7 @@ class _Explored:
     step: _Step
     budget: int
     spent: bool = False
+    looked_at: int = 0
     beyond: Bool[np.ndarray, "C"] = field(default_factory=lambda: np.zeros(0, bool))
     """Changes that are possible somewhere when their count is used up."""
 
@@ -173,12 +191,15 @@ class _Explored:
                 changes = every[can[k]]
                 self.beyond[changes[left[changes] == 0]] = True
                 tries = changes[left[changes] > 0]
+                dead = self.step.safe_times(rho, left, tries) == 0
+                tries = tries[np.argsort(~dead, kind="stable")]  # dead ends are looked at last
                 for change, end in zip(tries, problem.repeat(rho[None], tries), strict=True):
                     after = left.copy()
                     after[change] -= 1
                     if (key := tuple(map(int, after))) not in seen:
                         seen.add(key)
                         stack.append((end, after, (path, int(change))))
+            self.looked_at = len(seen)
             if len(seen) > self.budget:
                 self.spent = True
                 return None
@@ -194,7 +215,7 @@ def _unwind(path: _Path) -> Int[np.ndarray, "n"]:
     return np.array(found[::-1], np.int64)
 
 
-def _path(problem: Problem, transitions: Int[np.ndarray, "n"]) -> Float[np.ndarray, "n+1 K"]:
+def _path(problem: Problem, transitions: Int[np.ndarray, "n"]) -> Float[np.ndarray, "m K"]:
     """ρ before and after every change."""
     rho, parts = np.asarray(problem.start, float), [np.asarray(problem.start, float)[None]]
     starts = [k for k in range(len(transitions)) if k == 0 or transitions[k] != transitions[k - 1]]
@@ -205,7 +226,7 @@ def _path(problem: Problem, transitions: Int[np.ndarray, "n"]) -> Float[np.ndarr
     return np.concatenate(parts)
 
 
-def _verified(step: _Step, path: Float[np.ndarray, "n+1 K"], transitions: Int[np.ndarray, "n"]) -> bool:
+def _verified(step: _Step, path: Float[np.ndarray, "m K"], transitions: Int[np.ndarray, "n"]) -> bool:
     """Whether every change is possible where it is made, and the path ends at the goal: one batch, nothing assumed."""
     if not step.problem.reached(path[-1:])[0]:
         return False

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from saplan.algebra import Labels, Line, Product, Row
 from saplan.errors import InputError
@@ -106,9 +106,9 @@ class Problem:
         return np.all((rho >= low - ROUND) & (rho <= high + ROUND), axis=1)
 
     def repeat(
-        self, rho: Float[np.ndarray, "n K"], changes: np.ndarray, times: Float[np.ndarray, "n"] | float = 1.0
+        self, rho: Float[np.ndarray, "#n K"], changes: Int[np.ndarray, "n"], times: Float[np.ndarray, "n"] | float = 1.0
     ) -> Float[np.ndarray, "n K"]:
-        """ρ after each of some changes was made so many times in a row."""
+        """ρ after each of some changes was made so many times in a row; one ρ for all changes, or one for each."""
         deltas = self.changes[changes]
         times = np.broadcast_to(times, deltas.shape[:1])
         ends = np.array(np.broadcast_to(rho, deltas.shape), float)

@@ -146,7 +146,7 @@ class Program:
             if np.array_equal(steps, np.rint(steps)) and np.all(np.array(self.whole)[costs > 0])
             else 0.0
         )
-        return cost - bound <= max(gap, CLOSE * max(1.0, abs(cost)))
+        return bool(cost - bound <= max(gap, CLOSE * max(1.0, abs(cost))))
 
     def relax(self) -> scipy.optimize.OptimizeResult:
         """The linear program without whole columns, with `row_duals` added: one price per row."""

@@ -95,7 +95,7 @@ class _Search:
     def _point(self, bounds: Bounds) -> Float[np.ndarray, "C"] | None:
         """Counts, perhaps fractions, that satisfy all rows but those of circles; None where there are none."""
         lines = [k for k, name in enumerate(self.names) if not self.rows[name].size]
-        sides = np.concatenate([self.least[lines], -self.most[lines]]).reshape(-1, len(self.changes))
+        sides = np.concatenate([self.least[lines], -self.most[lines]])
         ends = np.concatenate([self.high[lines], -self.low[lines]])
         real = np.isfinite(ends)
         limits = [bounds.get(j, (0, None)) for j in self.changes]
