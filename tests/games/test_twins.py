@@ -10,7 +10,7 @@ import pytest
 from saplan.games import Exchange, Game, Mining, Switches
 
 from .play import GAMES, STEPS, Play, long_play
-from .twins.board import Board, Trial
+from .twins.board import Board, Cell
 from .twins.exchange import COLOURS, ExchangeTwin
 from .twins.mining import MiningTwin
 from .twins.switches import SwitchesTwin
@@ -18,7 +18,7 @@ from .twins.switches import SwitchesTwin
 PITCH, SIDE = 19, 10
 
 
-def cell(place: int) -> Trial:
+def cell(place: int) -> Cell:
     return divmod(int(place), PITCH)
 
 
