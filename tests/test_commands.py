@@ -131,8 +131,8 @@ def test_without_a_path_nothing_is_done(game: str, method: str, capsys: pytest.C
 
 def test_why_there_is_no_path_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "red can become at most" in refused(capsys, "switches", "--goal", "red=9")[1]
-    assert "can be had, but not all at once" not in refused(capsys, "exchange", "--goal", "red=50 blue=50")[1]
-    assert "no amounts" in refused(capsys, "mining", "--goal", "m1=6 m2=1")[1]
+    assert "but not all at once" not in refused(capsys, "exchange", "--goal", "red=50 blue=50")[1]
+    assert "lie outside S" in refused(capsys, "mining", "--goal", "m1=6 m2=1")[1]
 
 
 def test_an_agent_that_knows_no_path_acts_only_when_told_to(
@@ -207,7 +207,7 @@ MISTAKES = [
     ([*TRAIN, "--lanes", "63", "--paper"], "lanes must be even"),
     ([*TRAIN, "--lanes", "0"], "lanes must be a whole number in 1..16777216, got 0"),
     ([*TRAIN, "--lanes", "10", "--rollout", "1", "--minibatches", "3"], "multiple of minibatches"),
-    ([*TRAIN, "--discount", "1.5"], "discounts must lie between 0 and 1"),
+    ([*TRAIN, "--discount", "1.5"], "discount must lie between 0 and 1"),
     ([*TRAIN, "--temperature", "0"], "temperature must be above 0, got 0.0"),
     ([*TRAIN, "--seed", "-1"], "--seed must lie in"),
     ([*TRAIN, "--eval-points", "-1"], "--eval-points must lie in"),

@@ -153,14 +153,14 @@ def _functions(game: Game[State], keys: Key[Array, "lanes"]) -> Promises:
 
 
 def _play(game: Game[State], keys: Key[Array, "lanes"]) -> Promises:
-    """Random play stays inside the space, makes admissible changes only, and ends where it says so."""
+    """Random play stays inside the space, and changes the attributes only by admissible changes, while not over."""
     space, act_key, step_key = game.space, *jax.random.split(jax.random.fold_in(keys[0], 1))
     actions = jax.random.randint(act_key, (STEPS, LANES), 0, len(game.actions))
 
-    def look(state: State) -> tuple[Array, ...]:
-        return tuple(jax.vmap(part)(state) for part in (game.attributes, game.observe, game.over))
+    def look(state: State) -> tuple[Array, Array, Array]:
+        return jax.vmap(game.attributes)(state), jax.vmap(game.observe)(state), jax.vmap(game.over)(state)
 
-    def step(state: State, turn: tuple[Array, Array]) -> tuple[State, tuple[Array, ...]]:
+    def step(state: State, turn: tuple[Array, Array]) -> tuple[State, tuple[Array, Array, Array]]:
         state = jax.vmap(game.step)(jax.random.split(turn[0], LANES), state, turn[1])
         return state, look(state)
 
@@ -170,10 +170,8 @@ def _play(game: Game[State], keys: Key[Array, "lanes"]) -> Promises:
 
     rho, seen, over = _answer(game, "step", jax.jit(play), jax.jit(jax.vmap(game.reset))(keys))
     outside = np.argwhere(~np.asarray(space.contains(rho)))
-    yield (
-        not len(outside),
-        f"the attributes {[] if not len(outside) else rho[*outside[0]].tolist()} lie outside {space}",
-    )
+    for place in outside[:1]:
+        yield False, f"the attributes {rho[*place].tolist()} lie outside {space}"
     if game.vocabulary:
         yield bool(jnp.all((seen >= 0) & (seen < game.vocabulary))), f"words must lie in 0..{game.vocabulary - 1}"
     yield bool(jnp.all(jnp.isfinite(seen.astype(jnp.float32)))), "observations must be finite numbers"

@@ -79,11 +79,11 @@ def draw_nearest(
     return jax.random.categorical(key, jnp.where(off == jnp.min(off), 0.0, -jnp.inf))
 
 
-def drawn_objects(objects: Places, most: int) -> list[tuple[int, Thing]]:
+def drawn_objects(objects: Places | Int16[np.ndarray, "n"], most: int) -> list[tuple[int, Thing]]:
     """The objects as things to draw, each with its place."""
     return [(place, Thing(0, 0, "object", COLOURS[slot // most])) for slot, place in enumerate(objects.tolist())]
 
 
-def drawn_counts(held: Int16[Array, "kinds"]) -> tuple[tuple[str, str, str], ...]:
+def drawn_counts(held: Int16[Array, "kinds"] | Int16[np.ndarray, "kinds"]) -> tuple[tuple[str, str, str], ...]:
     """The held counts as entries of the inventory."""
     return tuple((COLOURS[k], COLOURS[k], str(int(n))) for k, n in enumerate(held))
