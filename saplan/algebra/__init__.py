@@ -8,18 +8,18 @@ from saplan.algebra.integer import Integer
 from saplan.algebra.natural import Natural
 from saplan.algebra.product import Delta, Product, Rho
 from saplan.algebra.real import Real
-from saplan.algebra.rows import Circle, Labels, Line, Row
+from saplan.algebra.rows import CircleRow, LabelRow, LineRow, Row
 
 __all__ = [
     "Block",
     "Categorical",
-    "Circle",
+    "CircleRow",
     "Cyclic",
     "Delta",
     "Exogenous",
     "Integer",
-    "Labels",
-    "Line",
+    "LabelRow",
+    "LineRow",
     "Natural",
     "Product",
     "Real",

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from saplan.algebra.base import EXACT, Block, Features, Values
-from saplan.algebra.rows import NOWHERE, Labels
+from saplan.algebra.rows import NOWHERE, LabelRow
 from saplan.errors import InputError, unknown_name
 
 
@@ -86,8 +86,8 @@ class Categorical(Block):
     def contains(self, a: Values) -> Bool[Array, "..."]:
         return (a == jnp.round(a)) & (a >= 0) & (a < self.n)
 
-    def row(self) -> Labels:
-        return Labels(self.n)
+    def row(self) -> LabelRow:
+        return LabelRow(self.n)
 
     def encode(self, a: Values) -> Features:
         return jax.nn.one_hot(a.astype(jnp.int32), self.n)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from saplan.algebra.base import EXACT, Block, Features, Values, parse_whole
-from saplan.algebra.rows import Circle
+from saplan.algebra.rows import CircleRow
 from saplan.errors import InputError
 
 
@@ -64,8 +64,8 @@ class Cyclic(Block):
     def contains(self, a: Values) -> Bool[Array, "..."]:
         return (a == jnp.round(a)) & (a >= 0) & (a < self.q)
 
-    def row(self) -> Circle:
-        return Circle(self.q)
+    def row(self) -> CircleRow:
+        return CircleRow(self.q)
 
     def encode(self, a: Values) -> Features:
         angles = (2 * jnp.pi / self.q) * a[..., None] * jnp.arange(1, self.harmonics + 1, dtype=jnp.float32)

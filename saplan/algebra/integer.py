@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from saplan.algebra.base import EXACT, Block, Features, Values, features, parse_whole, signed_log
-from saplan.algebra.rows import Line
+from saplan.algebra.rows import LineRow
 
 
 class Whole(Block):
@@ -56,8 +56,8 @@ class Integer(Whole):
     def contains(self, a: Values) -> Bool[Array, "..."]:
         return (a == jnp.round(a)) & (jnp.abs(a) <= EXACT)
 
-    def row(self) -> Line:
-        return Line(-EXACT, EXACT)
+    def row(self) -> LineRow:
+        return LineRow(-EXACT, EXACT)
 
     def encode(self, a: Values) -> Features:
         return features(a > 0, a < 0, jnp.abs(a) >= 2, jnp.abs(a) >= 3, signed_log(a))

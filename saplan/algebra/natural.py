@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Int
 
 from saplan.algebra.base import EXACT, Features, Values, features, parse_whole, signed_log
 from saplan.algebra.integer import Whole
-from saplan.algebra.rows import Line
+from saplan.algebra.rows import LineRow
 from saplan.errors import InputError
 
 
@@ -23,8 +23,8 @@ class Natural(Whole):
     def contains(self, a: Values) -> Bool[Array, "..."]:
         return (a == jnp.round(a)) & (a >= 0) & (a <= EXACT)
 
-    def row(self) -> Line:
-        return Line(0.0, EXACT)
+    def row(self) -> LineRow:
+        return LineRow(0.0, EXACT)
 
     def encode(self, a: Values) -> Features:
         # Thresholds, because rules ask for "at least n", and one smooth feature for larger counts.

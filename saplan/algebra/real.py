@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from saplan.algebra.base import Block, Features, Values, features, parse_number
-from saplan.algebra.rows import Line
+from saplan.algebra.rows import LineRow
 from saplan.errors import InputError
 
 LARGEST = 1e15
@@ -77,8 +77,8 @@ class Real(Block):
     def contains(self, a: Values) -> Bool[Array, "..."]:
         return (a >= self.low) & (a <= self.high) & jnp.isfinite(a)
 
-    def row(self) -> Line:
-        return Line(self.low, self.high, whole=False)
+    def row(self) -> LineRow:
+        return LineRow(self.low, self.high, whole=False)
 
     def encode(self, a: Values) -> Features:
         steps = a / self.resolution

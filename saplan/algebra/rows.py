@@ -19,7 +19,7 @@ NOWHERE = -1.0
 
 @final
 @dataclass(frozen=True)
-class Line:
+class LineRow:
     """A value on a line: after counts n_j of changes d_j it is a + Σ n_j d_j, and stays between the bounds."""
 
     low: float = -math.inf
@@ -38,7 +38,7 @@ class Line:
 
 @final
 @dataclass(frozen=True)
-class Circle:
+class CircleRow:
     """A value on a circle of `size` positions: sums count modulo `size`."""
 
     size: int
@@ -58,7 +58,7 @@ class Circle:
 
 @final
 @dataclass(frozen=True)
-class Labels:
+class LabelRow:
     """One of `size` labels: a change 1 + size·from + to leads from one label to another and applies only there."""
 
     size: int
@@ -80,4 +80,4 @@ class Labels:
         return (divmod(int(d) - 1, self.size),) if d > 0 else ()
 
 
-Row = Line | Circle | Labels
+Row = LineRow | CircleRow | LabelRow

@@ -14,7 +14,6 @@ from saplan.experiments.tables import ablation_table, detail_table, read_results
 from saplan.games import GAMES
 from saplan.methods.registry import METHODS
 from saplan.methods.structured.agent import StructuredAgent
-from saplan.rl.settings import Settings
 from saplan.storage.files import replace_file
 from saplan.storage.links import refuse_links
 from saplan.training.store import MANIFEST, ORACLE, load_agent, open_agent
@@ -137,8 +136,8 @@ def _mining_agent(out: Path) -> StructuredAgent | None:
 
 
 def parse_settings(words: Sequence[str]) -> tuple[tuple[str, int | float], ...]:
-    """Settings that all methods share, from words such as `lanes=1024`."""
-    known = vars(Settings())
+    """Settings from words such as `lanes=1024`. Each method takes those that it has."""
+    known = {name: value for method in METHODS.values() for name, value in vars(method.settings()).items()}
     found: list[tuple[str, int | float]] = []
     for word in words:
         name, _, value = word.partition("=")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from saplan.algebra import Categorical, Line, Real
+from saplan.algebra import Categorical, LineRow, Real
 from saplan.games import Game
 from saplan.goals import Goal, format_goal
 from saplan.planning.checker import Modular, RowName, Weighted, Weights, exact_rows
@@ -53,7 +53,7 @@ class Arithmetic:
 
 def span(problem: Problem, k: int) -> Range:
     """The least and the most that an attribute on a line can become, the goal left aside."""
-    if not isinstance(problem.rows[k], Line):
+    if not isinstance(problem.rows[k], LineRow):
         return -np.inf, np.inf
     least, most = (_extreme(problem, k, sign)[0] for sign in (1.0, -1.0))
     return float(np.round(problem.start[k] + least, 4)), float(np.round(problem.start[k] - most, 4))
@@ -77,14 +77,16 @@ def _extreme(problem: Problem, k: int, sign: float) -> tuple[float, Float[np.nda
 def why_not(game: Game[Any], rho: Float[np.ndarray, "K"], goal: Goal) -> str | None:
     """Why a goal is unreachable by the rules, in a sentence; None where arithmetic does not rule it out."""
     problem = rules_problem(game, rho, goal)
-    return game.rules_out(goal) if problem is None else explain(problem)
+    return game.rules_out(goal) if problem is None else unreachable_because(problem)
 
 
-def explain(problem: Problem) -> str | None:
+def unreachable_because(problem: Problem) -> str | None:
     """Why the goal of a problem is unreachable, in a sentence; None where no proof of that was found."""
     space, (low, high) = problem.space, problem.bounds
     for k, (name, block) in enumerate(zip(space.names, space.blocks, strict=True)):
-        if not (np.isfinite(problem.low[k]) or np.isfinite(problem.high[k])) or not isinstance(problem.rows[k], Line):
+        if not (np.isfinite(problem.low[k]) or np.isfinite(problem.high[k])) or not isinstance(
+            problem.rows[k], LineRow
+        ):
             continue
         least, most = span(problem, k)
         if low[k] > most + SLACK:

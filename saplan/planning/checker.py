@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from saplan.algebra import Circle, Line
+from saplan.algebra import CircleRow, LineRow
 from saplan.planning.landmarks import Reach
 from saplan.planning.problem import Problem
 
@@ -76,13 +76,13 @@ def exact_rows(problem: Problem, changes: list[int]) -> dict[RowName, ExactRow]:
     rows: dict[RowName, ExactRow] = {}
     for i, row in enumerate(problem.rows):
         start = Fraction(float(problem.start[i]))
-        if isinstance(row, Line | Circle):
-            ends = problem.bounds if isinstance(row, Line) else _ends(problem, i)
+        if isinstance(row, LineRow | CircleRow):
+            ends = problem.bounds if isinstance(row, LineRow) else _ends(problem, i)
             low, high = (Fraction(float(end[i])) if math.isfinite(end[i]) else None for end in ends)
             delta = {j: Fraction(float(problem.changes[j, i])) for j in changes}
             width = {j: Fraction(float(problem.width[j, i])) for j in changes}
             least, most = {j: delta[j] - width[j] for j in changes}, {j: delta[j] + width[j] for j in changes}
-            size, whole = (row.size, True) if isinstance(row, Circle) else (0, row.whole)
+            size, whole = (row.size, True) if isinstance(row, CircleRow) else (0, row.whole)
             rows[i, -1] = ExactRow(low, high, start, least, most, size, whole)
         elif row is not None:
             ends_at = problem.ends_at(i)
@@ -171,7 +171,7 @@ def _modular(rows: dict[RowName, ExactRow], changes: list[int], weights: Weights
 def _is_closed(problem: Problem, reach: Reach) -> bool:
     """Whether the start lies in the box, and no change that is possible in it leads out."""
     for i, row in enumerate(problem.rows):
-        if isinstance(row, Line) and not reach.low[i] <= problem.start[i] <= reach.high[i]:
+        if isinstance(row, LineRow) and not reach.low[i] <= problem.start[i] <= reach.high[i]:
             return False
         values = reach.values[i]
         if values is not None and int(problem.start[i]) not in values:
@@ -184,7 +184,7 @@ def _stays(problem: Problem, reach: Reach, j: int) -> bool:
     needs, possible, keeps = problem.needs, True, True
     for i, row in enumerate(problem.rows):
         low, high = reach.low[i], reach.high[i]
-        if isinstance(row, Line):
+        if isinstance(row, LineRow):
             adds, width = problem.changes[j, i], problem.width[j, i]
             possible &= high + adds + width >= row.low and low + adds - width <= row.high
             possible &= needs is None or (needs.low[j, i] <= high and needs.high[j, i] >= low)
@@ -201,7 +201,7 @@ def _stays(problem: Problem, reach: Reach, j: int) -> bool:
 def _meets(problem: Problem, reach: Reach) -> bool:
     """Whether the goal meets the box."""
     low, high = problem.bounds
-    lines = (i for i, row in enumerate(problem.rows) if isinstance(row, Line))
+    lines = (i for i, row in enumerate(problem.rows) if isinstance(row, LineRow))
     dials = (i for i, values in enumerate(reach.values) if values is not None)
     return all(low[i] <= reach.high[i] and high[i] >= reach.low[i] and low[i] <= high[i] for i in lines) and all(
         (reach.values[i] or frozenset()) & problem.ends_at(i) for i in dials

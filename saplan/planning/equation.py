@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from saplan.algebra import Circle, Line
+from saplan.algebra import CircleRow, LineRow
 from saplan.planning.landmarks import Dial, add_landmarks, ceilings, enabled_changes
 from saplan.planning.problem import Problem
 from saplan.planning.program import DEFAULT_LIMITS, Answer, Limits, Program, Status
@@ -88,11 +88,11 @@ class _Builder:
             self.program.column(float(cost), high=float(high))
         self.columns = np.flatnonzero(enabled)
         for i, row in enumerate(problem.rows):
-            if isinstance(row, Line):
+            if isinstance(row, LineRow):
                 self._line(i)
             elif row is not None and self._followed(i):
                 self._dial(i)
-            elif isinstance(row, Circle):
+            elif isinstance(row, CircleRow):
                 self._circle(i, row)
 
     def _followed(self, i: int) -> bool:
@@ -101,7 +101,7 @@ class _Builder:
         if not problem.is_dial(i):
             return False
         needed = problem.needs is not None and any(attribute == i for _, attribute in problem.needs.allowed)
-        return needed or not isinstance(problem.rows[i], Circle) or (self.follow and bool(self._asked(i)))
+        return needed or not isinstance(problem.rows[i], CircleRow) or (self.follow and bool(self._asked(i)))
 
     def _asked(self, i: int) -> bool:
         return len(self.problem.ends_at(i)) < self.problem.rows[i].size  # type: ignore[union-attr]
@@ -125,7 +125,7 @@ class _Builder:
         if np.isfinite(high):
             self._row(i, -1, self.columns, deltas - width, -np.inf, high)
 
-    def _circle(self, i: int, row: Circle) -> None:
+    def _circle(self, i: int, row: CircleRow) -> None:
         if not self._asked(i):
             return
         ends = self.problem.ends_at(i)
@@ -137,7 +137,7 @@ class _Builder:
         """One row per value: ends there = starts there + arrivals - departures."""
         problem, program, row = self.problem, self.program, self.problem.rows[i]
         assert row is not None
-        assert not isinstance(row, Line)
+        assert not isinstance(row, LineRow)
         arcs: list[tuple[int, int, int, int]] = []
         for j in map(int, self.columns):
             allowed = problem.allowed(j, i)
@@ -163,7 +163,7 @@ def _turns(problem: Problem, followed: Callable[[int], bool]) -> Float[np.ndarra
     most = np.full(len(problem.changes), np.inf)
     for j, delta in enumerate(problem.changes):
         changed = [int(i) for i in np.flatnonzero((delta != 0) | (problem.width[j] > 0))]
-        sizes = [(row.size, int(delta[i])) for i in changed if isinstance(row := problem.rows[i], Circle)]
+        sizes = [(row.size, int(delta[i])) for i in changed if isinstance(row := problem.rows[i], CircleRow)]
         if len(sizes) == len(changed) and not any(map(followed, changed)):
             most[j] = math.lcm(*(size // math.gcd(size, turn) for size, turn in sizes)) - 1
     return most

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from saplan.algebra import Line
+from saplan.algebra import LineRow
 from saplan.planning.problem import Problem
 from saplan.planning.program import Program
 
@@ -46,7 +46,7 @@ class Reach:
 
 def enabled_changes(problem: Problem) -> Reach:
     """The changes that can ever be made, if every change made once could be repeated at will."""
-    lines = np.array([isinstance(row, Line) for row in problem.rows])
+    lines = np.array([isinstance(row, LineRow) for row in problem.rows])
     start = np.asarray(problem.start, float)
     low, high = np.where(lines, start, -np.inf), np.where(lines, start, np.inf)
     values = [frozenset({int(start[i])}) if problem.is_dial(i) else None for i in range(len(start))]
@@ -72,8 +72,8 @@ def _possible(
 ) -> Bool[np.ndarray, "C"]:
     """The changes that some ρ in the box allows."""
     deltas, width = problem.changes, problem.width
-    floor = np.array([row.low if isinstance(row, Line) else -np.inf for row in problem.rows])
-    ceiling = np.array([row.high if isinstance(row, Line) else np.inf for row in problem.rows])
+    floor = np.array([row.low if isinstance(row, LineRow) else -np.inf for row in problem.rows])
+    ceiling = np.array([row.high if isinstance(row, LineRow) else np.inf for row in problem.rows])
     possible = np.all((high + deltas + width >= floor) & (low + deltas - width <= ceiling), axis=1)
     if problem.needs is not None:
         possible &= np.all((problem.needs.low <= high) & (problem.needs.high >= low), axis=1)
@@ -114,12 +114,12 @@ def thresholds(problem: Problem) -> list[tuple[int, int, int]]:
         implied = np.isfinite(floors) & (needed - uses <= floors)
         met = (needed <= sign * np.asarray(problem.start)) & (uses == 0)
         found += [(int(j), int(i), sign) for j, i in np.argwhere(np.isfinite(needed) & ~implied & ~met)]
-    return [(j, i, sign) for j, i, sign in found if problem.usable[j] and isinstance(problem.rows[i], Line)]
+    return [(j, i, sign) for j, i, sign in found if problem.usable[j] and isinstance(problem.rows[i], LineRow)]
 
 
 def _floor(problem: Problem, i: int, sign: int) -> float:
     row = problem.rows[i]
-    if not isinstance(row, Line) or problem.width[:, i].any():
+    if not isinstance(row, LineRow) or problem.width[:, i].any():
         return -np.inf
     return row.low if sign > 0 else -row.high
 
@@ -208,5 +208,5 @@ def _visits(program: Program, problem: Problem, dial: Dial, tied: list[int], mos
             factors = arrives.astype(float) - leaves
             used = np.flatnonzero(factors)
             goes = float(value == place)
-            columns = [*np.array(path)[used], visited] if len(path) else [visited]
-            program.row(columns, [*factors[used], -goes], 0.0, 0.0)
+            columns = [*(path[k] for k in used), visited]
+            program.row(columns, [*map(float, factors[used]), -goes], 0.0, 0.0)

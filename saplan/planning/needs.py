@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float
 
-from saplan.algebra import Line, Product, Row
+from saplan.algebra import LineRow, Product, Row
 
 Feasible = Callable[[Float[np.ndarray, "n K"]], Float[np.ndarray, "n C"] | Bool[np.ndarray, "n C"]]
 """ρ of a batch → whether each change can be made there, or how probable its success is."""
@@ -85,7 +85,7 @@ def read_needs(
             continue
         good, known = _good_values(score.reshape(len(references), len(values), changes), noise)
         for change in np.flatnonzero(known & ~good.all(axis=0)):
-            if isinstance(space.blocks[i].row(), Line):
+            if isinstance(space.blocks[i].row(), LineRow):
                 needs.low[change, i], needs.high[change, i] = _interval(values, good[:, change])
             else:
                 allowed[int(change), i] = frozenset(values[good[:, change]].astype(int).tolist())
@@ -97,7 +97,7 @@ def _line(row: Row | None, seen: Float[np.ndarray, "n"]) -> Float[np.ndarray, "V
     """The values of one attribute that are probed: all positions, or the range of the references from the bound up."""
     if row is None or not len(seen):
         return np.zeros(0)
-    if not isinstance(row, Line):
+    if not isinstance(row, LineRow):
         return np.arange(row.size if row.size <= LARGEST_DIAL else 0, dtype=float)
     low, high = seen.min(), seen.max()
     if row.whole and low - row.low <= PROBES:

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from saplan.algebra import Labels, Line, Product, Row
+from saplan.algebra import LabelRow, LineRow, Product, Row
 from saplan.errors import InputError
 from saplan.planning.needs import LARGEST_DIAL, Needs
 
@@ -50,7 +50,7 @@ class Problem:
         for i, row in enumerate(self.rows):
             if row is None:
                 changes[:, i] = 0
-            elif not isinstance(row, Line) or row.whole:
+            elif not isinstance(row, LineRow) or row.whole:
                 changes[:, i] = np.rint(changes[:, i])
         return changes
 
@@ -58,7 +58,7 @@ class Problem:
     def width(self) -> Float[np.ndarray, "C K"]:
         """The spread of every change, zero where only whole numbers exist."""
         width = np.zeros_like(self.changes) if self.spread is None else np.asarray(self.spread, float).copy()
-        exact = [not (isinstance(row, Line) and not row.whole) for row in self.rows]
+        exact = [not (isinstance(row, LineRow) and not row.whole) for row in self.rows]
         width[:, exact] = 0
         return width
 
@@ -70,16 +70,16 @@ class Problem:
             if row is None:
                 low[i], high[i] = -np.inf, np.inf
                 continue
-            if isinstance(row, Line):
+            if isinstance(row, LineRow):
                 low[i], high[i] = max(low[i], row.low), min(high[i], row.high)
-            if not isinstance(row, Line) or row.whole:
+            if not isinstance(row, LineRow) or row.whole:
                 low[i], high[i] = np.ceil(low[i] - ROUND), np.floor(high[i] + ROUND)
         return np.where(low <= -BEYOND, -np.inf, low), np.where(high >= BEYOND, np.inf, high)
 
     @cached_property
     def usable(self) -> Bool[np.ndarray, "C"]:
         """Changes that change something and may be used."""
-        labelled = [i for i, row in enumerate(self.rows) if isinstance(row, Labels)]
+        labelled = [i for i, row in enumerate(self.rows) if isinstance(row, LabelRow)]
         applies = np.all(self.changes[:, labelled] >= 0, axis=1)
         return np.isfinite(self.costs) & applies & np.any((self.changes != 0) | (self.width > 0), axis=1)
 
@@ -87,7 +87,7 @@ class Problem:
         """The positions or labels that the goal allows for an attribute on a circle or with labels."""
         row = self.rows[attribute]
         assert row is not None
-        assert not isinstance(row, Line)
+        assert not isinstance(row, LineRow)
         low, high = self.bounds[0][attribute], self.bounds[1][attribute]
         return frozenset(v for v in range(row.size) if low <= v <= high)
 
@@ -98,7 +98,7 @@ class Problem:
     def is_dial(self, attribute: int) -> bool:
         """Whether an attribute has few enough values to follow it from value to value."""
         row = self.rows[attribute]
-        return row is not None and not isinstance(row, Line) and row.size <= LARGEST_DIAL
+        return row is not None and not isinstance(row, LineRow) and row.size <= LARGEST_DIAL
 
     def reached(self, rho: Float[np.ndarray, "n K"]) -> Bool[np.ndarray, "n"]:
         """Whether each ρ satisfies the goal."""
