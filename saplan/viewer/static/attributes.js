@@ -273,7 +273,7 @@ class Dial extends Row {
     this.needle.append(svg("path", { d: "M-0.1 0L0 -0.5L0.1 0Z" }), svg("circle", { r: 0.14 }));
     this.ring = svg("circle", { class: "goal-ring", r: 0.3 });
     this.dial.append(...this.stops, this.needle, this.ring);
-    this.turns = 0;
+    this.unwrapped = 0; // position of the needle, counted without wrapping at q
     return html("div", { class: "dial" }, this.dial);
   }
 
@@ -297,8 +297,8 @@ class Dial extends Row {
   draw() {
     const q = this.attribute.positions;
     // The needle only turns forwards, as a switch does.
-    this.turns += (((this.value - this.turns) % q) + q) % q;
-    this.needle.style.transform = `rotate(${(360 * this.turns) / q}deg)`;
+    this.unwrapped += (((this.value - this.unwrapped) % q) + q) % q;
+    this.needle.style.transform = `rotate(${(360 * this.unwrapped) / q}deg)`;
     const [x, y] = this.point(this.goal ?? 0, 0.72);
     this.ring.setAttribute("cx", x);
     this.ring.setAttribute("cy", y);
@@ -306,7 +306,7 @@ class Dial extends Row {
   }
 }
 
-// ℝ and ℤ: a slider. The band around the goal is its tolerance.
+// ℝ and ℤ: a slider. The band shows the values that meet the goal.
 class Slider extends Row {
   get increment() {
     return this.attribute.tolerance ? this.attribute.tolerance / 5 : 1;
