@@ -73,6 +73,8 @@ def problem_of(
 
 def least_costs(graph: Graph, trusted: Bool[np.ndarray, "C"]) -> Float[np.ndarray, "C"]:
     """The least cost of every change among the edges of a graph; for changes without an edge, the least of all."""
-    least = np.min(graph.cost, axis=0, initial=np.inf).astype(float)
+    least = np.full(len(trusted), np.inf)
+    if graph.cost.size:
+        least = np.min(graph.cost, axis=0).astype(float)
     least[~np.isfinite(least)] = np.min(least, initial=1.0)
     return np.where(trusted, least, np.inf)
