@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from saplan.algebra import CircleRow, LineRow
 from saplan.planning.landmarks import Dial, add_landmarks, ceilings, enabled_changes
+from saplan.planning.modular import solve_modular
 from saplan.planning.problem import Problem
 from saplan.planning.program import DEFAULT_LIMITS, Answer, Limits, Program, Status
 
@@ -185,6 +186,9 @@ def solve(problem: Problem, cuts: Sequence[Cut] = (), limits: Limits = DEFAULT_L
     reach = enabled_changes(problem)
     if not reach.goal:
         return Solution(Status.INFEASIBLE, nothing, bound=np.inf)
+    if not cuts and (modular := solve_modular(problem, reach.enabled)) is not None:
+        counts = np.rint(modular.values).astype(np.int64)
+        return Solution(modular.status, counts, modular.cost, modular.bound)
     equation = build_equation(problem, reach.enabled)
     base = equation.from_start(problem.start)
     if cuts:

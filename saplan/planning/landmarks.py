@@ -15,6 +15,8 @@ from saplan.algebra import LineRow
 from saplan.planning.problem import Problem
 from saplan.planning.program import Program
 
+PLENTY = 1e6
+"""A count that only changes without a bound come to."""
 FLOW_COLUMNS = 20_000
 """Columns of all paths to the values of a dial; beyond it paths are left out, and the ordering has to notice."""
 
@@ -144,20 +146,30 @@ def ceilings(problem: Problem, dials: tuple[Dial, ...], program: Program) -> Flo
     """The most often that each change with an indicator can be made; infinite where the equation has no bound."""
     most = np.array(program.high[: len(problem.costs)])
     asked = {j for j, _, _ in thresholds(problem)} | {int(dial.change[arc]) for dial, arc in _tied(problem, dials)}
-    open_ended = [j for j in sorted(asked) if not np.isfinite(most[j])]
-    for group in [open_ended, *([j] for j in open_ended)] if open_ended else []:
-        relaxed = program.copy()
-        relaxed.cost = [-1.0 if column in group else 0.0 for column in range(len(program.cost))]
-        found = relaxed.relax()
-        if found.status == 0:
-            most[group] = np.floor(-found.fun + 1e-6)
-            if len(group) == len(open_ended):
-                break
-        elif found.status == 2:
-            most[group] = 0
+    open_ended = np.array([j for j in sorted(asked) if not np.isfinite(most[j])], int)
+    if len(open_ended):
+        bounded = open_ended[_greatest(program, open_ended)[1] < PLENTY / 2]
+        if len(bounded):
+            most[bounded] = np.floor(_greatest(program, bounded)[0] + 1e-6)
     unasked = [j for j in range(len(most)) if j not in asked]
     most[unasked] = np.minimum(most[unasked], 0)
     return most
+
+
+def _greatest(program: Program, changes: Int[np.ndarray, "m"]) -> tuple[float, Float[np.ndarray, "m"]]:
+    """The greatest sum of some counts, of each no more than PLENTY, and the counts at that point.
+
+    Counts without bound can all grow at once, so each of them comes to PLENTY.
+    """
+    relaxed = program.copy()
+    relaxed.cost = [0.0] * len(program.cost)
+    shares = [relaxed.column(cost=-1.0, high=PLENTY, whole=False) for _ in changes]
+    for change, share in zip(changes, shares, strict=True):
+        relaxed.row([share, int(change)], [1.0, -1.0], -np.inf, 0.0)
+    found = relaxed.relax()
+    if found.status == 2:
+        return 0.0, np.zeros(len(changes))
+    return (-float(found.fun), found.x[shares]) if found.status == 0 else (np.inf, np.full(len(changes), PLENTY))
 
 
 def add_landmarks(program: Program, problem: Problem, dials: tuple[Dial, ...], most: Float[np.ndarray, "C"]) -> None:
@@ -208,5 +220,5 @@ def _visits(program: Program, problem: Problem, dial: Dial, tied: list[int], mos
             factors = arrives.astype(float) - leaves
             used = np.flatnonzero(factors)
             goes = float(value == place)
-            columns = [*(path[k] for k in used), visited]
-            program.row(columns, [*map(float, factors[used]), -goes], 0.0, 0.0)
+            columns = np.append(np.array(path, int)[used], visited)
+            program.row(columns, np.append(factors[used], -goes), 0.0, 0.0)

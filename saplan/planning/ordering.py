@@ -17,14 +17,12 @@ from saplan.planning.problem import Problem
 
 RUNS = 4096
 """Runs of the greedy order, at most."""
+LONGEST = 120
+"""Changes of which all orders are tried; of more, only the greedy order."""
 CELLS = 4_000_000
 """Numbers that one batch of a run may hold."""
 TOGETHER = 32
 """Sets of left counts that are looked at in one batch."""
-
-
-_Path = tuple["_Path", int] | tuple[()]
-"""A path as nested pairs: the path before, and the last change."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +44,10 @@ class Order:
 def order(problem: Problem, counts: Int[np.ndarray, "C"], feasible: Feasible, budget: int = 3000) -> Order:
     """Orders the changes; `budget` bounds the sets of left counts that are looked at once the greedy order fails."""
     step = _Step(problem, feasible)
-    runs = _greedy(step, counts)
-    transitions = None if runs is None else np.repeat(*np.array(runs, int).reshape(-1, 2).T)
-    explored = _Explored(step, budget)
-    if transitions is None and len(counts):
+    runs, rho, left = _greedy(step, counts)
+    transitions = None if left.any() else np.repeat(*np.array(runs, np.int64).reshape(-1, 2).T)
+    explored = _Explored(step, budget if counts.sum() <= LONGEST else 0)
+    if transitions is None:
         transitions = explored.search(counts)
     if transitions is not None:
         path = _path(problem, transitions)
@@ -57,7 +55,7 @@ def order(problem: Problem, counts: Int[np.ndarray, "C"], feasible: Feasible, bu
             return Order(transitions, path, True, looked_at=explored.looked_at)
     nothing = np.zeros(0, np.int64)
     proven = transitions is None and not explored.spent
-    more = explored.beyond if proven else problem.usable
+    more = explored.beyond if proven else _makers(problem, rho, left)
     cut = Cut(np.asarray(counts), tuple(int(j) for j in np.flatnonzero(more)))
     return Order(nothing, np.asarray(problem.start, float)[None], False, cut, proven, explored.looked_at)
 
@@ -109,19 +107,32 @@ class _Step:
         return score if score.dtype == bool else score >= 0.5
 
 
-def _greedy(step: _Step, counts: Int[np.ndarray, "C"]) -> list[tuple[int, int]] | None:
-    """Runs (change, times) that use up all counts; None where it gets stuck."""
+def _greedy(
+    step: _Step, counts: Int[np.ndarray, "C"]
+) -> tuple[list[tuple[int, int]], Float[np.ndarray, "K"], Int[np.ndarray, "C"]]:
+    """Runs (change, times) as far as they go, the ρ that they lead to, and the counts that are left."""
     left, rho = np.asarray(counts, np.int64).copy(), np.asarray(step.problem.start, float)
     runs: list[tuple[int, int]] = []
-    while left.any():
+    while left.any() and len(runs) < RUNS:
         run = _next_run(step, rho, left)
-        if run is None or len(runs) >= RUNS:
-            return None
+        if run is None:
+            break
         change, times = run
         rho = step.problem.repeat(rho[None], np.array([change]), float(times))[0]
         left[change] -= times
         runs.append(run)
-    return runs
+    return runs, rho, left
+
+
+def _makers(problem: Problem, rho: Float[np.ndarray, "K"], left: Int[np.ndarray, "C"]) -> Bool[np.ndarray, "C"]:
+    """The changes that bring about what those left lack at ρ, as far as needs say; else all of them."""
+    if problem.needs is None or not left.any():
+        return problem.usable
+    pending, deltas = np.flatnonzero(left), problem.changes
+    lacks = np.any(problem.needs.low[pending] > rho, axis=0)
+    exceeds = np.any(problem.needs.high[pending] < rho, axis=0)
+    makers = problem.usable & np.any((lacks & (deltas > 0)) | (exceeds & (deltas < 0)), axis=1)
+    return makers if makers.any() else problem.usable
 
 
 def _next_run(step: _Step, rho: Float[np.ndarray, "K"], left: Int[np.ndarray, "C"]) -> tuple[int, int] | None:
@@ -150,16 +161,16 @@ def _run_length(
     place: int,
     most: int,
 ) -> int:
-    """How often a change can be made in a row before it stops being possible or takes more others away."""
+    """How often a change is made in a row: until it stops being possible, or others become possible or impossible."""
     most = min(most, max(16, CELLS // (len(among) * len(rho))))
     if most == 1:
         return 1
     along = step.problem.repeat(rho[None], np.full(most, among[place]), np.arange(1.0, most + 1))
     possible = step.possible(along, among)
     others = np.where(np.arange(len(among)) == place, 0, left[among])
-    lost = (now & ~possible) @ others
-    stuck, worse = np.flatnonzero(~possible[:, place]), np.flatnonzero(lost > lost[0])
-    return min([most, *(stuck[:1] + 1), *worse[:1]])
+    lost, new = (now & ~possible) @ others, (~now & possible) @ others
+    ends = np.flatnonzero(~possible[:, place] | (new > 0))[:1] + 1
+    return int(min([most, *ends, *np.flatnonzero(lost > lost[0])[:1]]))
 
 
 @dataclass
@@ -177,17 +188,15 @@ class _Explored:
         """An order of all the changes, depth first, or None."""
         problem, every = self.step.problem, np.flatnonzero(self.step.problem.usable)
         self.beyond = np.zeros(len(counts), bool)
-        seen = {tuple(map(int, counts))}
-        stack: list[tuple[np.ndarray, np.ndarray, _Path]] = [
-            (np.asarray(problem.start, float), np.asarray(counts, np.int64), ())
-        ]
+        seen, made = {tuple(map(int, counts))}, [(0, -1)]
+        stack = [(np.asarray(problem.start, float), np.asarray(counts, np.int64), 0)]
         while stack:
             batch, stack = stack[-TOGETHER:], stack[:-TOGETHER]
             at = np.array([rho for rho, _, _ in batch])
             can, reached = self.step.possible(at, every), problem.reached(at)
-            for k, (rho, left, path) in enumerate(batch):
+            for k, (rho, left, node) in enumerate(batch):
                 if reached[k]:
-                    return _unwind(path)
+                    return _unwind(made, node)
                 changes = every[can[k]]
                 self.beyond[changes[left[changes] == 0]] = True
                 tries = changes[left[changes] > 0]
@@ -198,7 +207,8 @@ class _Explored:
                     after[change] -= 1
                     if (key := tuple(map(int, after))) not in seen:
                         seen.add(key)
-                        stack.append((end, after, (path, int(change))))
+                        made.append((node, int(change)))
+                        stack.append((end, after, len(made) - 1))
             self.looked_at = len(seen)
             if len(seen) > self.budget:
                 self.spent = True
@@ -206,11 +216,11 @@ class _Explored:
         return None
 
 
-def _unwind(path: _Path) -> Int[np.ndarray, "n"]:
-    """The changes of a path that is held as nested pairs."""
+def _unwind(made: list[tuple[int, int]], node: int) -> Int[np.ndarray, "n"]:
+    """The changes on the way to a node, given the parent and the last change of every node."""
     found = []
-    while path:
-        path, change = path
+    while node:
+        node, change = made[node]
         found.append(change)
     return np.array(found[::-1], np.int64)
 
