@@ -74,7 +74,7 @@ class Curriculum(Method[CurriculumProgress]):
 
     def settings_for(self, game: Game[Any], paper: bool = False) -> CurriculumSettings:
         if not game.farthest_goal:
-            known = ", ".join(name for name, each in GAMES.items() if each.farthest_goal)
+            known = ", ".join(name for name, each in GAMES.items() if each().farthest_goal)
             raise InputError(f"the curriculum does not fit {game.name}: its goals have no distances (known: {known})")
         return CurriculumSettings(relabel=False, repeat_cost=0.0) if paper else CurriculumSettings()
 
