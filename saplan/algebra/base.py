@@ -5,6 +5,7 @@ method below is elementwise over arrays of any shape, so a block works on one nu
 """
 
 import abc
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
@@ -28,26 +29,54 @@ class Block(abc.ABC):
     so that a non-abelian block fits this interface unchanged.
     """
 
-    symbol: str
-    """The algebra as people write it: ℕ, ℤ, ℤ/3, ℝ, ..."""
-    width: int
-    """Number of features of `encode`."""
-    delta_width: int
-    """Number of features of `encode_delta`."""
-    embed_width: int
-    """Number of coordinates of `embed`, the output space of a regressor."""
-    bins: int
-    """Number of cells of `bin`."""
-    identity: float = 0.0
-    """The delta that changes nothing."""
-    ordered: bool = True
-    """Whether `>=` and tolerances have a meaning."""
-    grain: float = 1.0
-    """Spacing of the nodes of a graph: well above rounding, well below the tolerance."""
-    tolerance: float = 0.0
-    """How near a value must come to a goal, unless the goal has its own tolerance."""
-    exogenous: bool = False
-    """Whether the attribute changes by itself: policies see it; changes, plans and goals leave it out."""
+    # Read-only for type checkers, so that a class variable, a dataclass field or a property can implement them.
+    if TYPE_CHECKING:
+
+        @property
+        def symbol(self) -> str:
+            """The algebra as people write it: ℕ, ℤ, ℤ/3, ℝ, ..."""
+
+        @property
+        def width(self) -> int:
+            """Number of features of `encode`."""
+
+        @property
+        def delta_width(self) -> int:
+            """Number of features of `encode_delta`."""
+
+        @property
+        def embed_width(self) -> int:
+            """Number of coordinates of `embed`, the output space of a regressor."""
+
+        @property
+        def bins(self) -> int:
+            """Number of cells of `bin`."""
+
+        @property
+        def identity(self) -> float:
+            """The delta that changes nothing."""
+
+        @property
+        def ordered(self) -> bool:
+            """Whether `>=` and tolerances have a meaning."""
+
+        @property
+        def grain(self) -> float:
+            """Spacing of the nodes of a graph: well above rounding, well below the tolerance."""
+
+        @property
+        def tolerance(self) -> float:
+            """How near a value must come to a goal, unless the goal has its own tolerance."""
+
+        @property
+        def exogenous(self) -> bool:
+            """Whether the attribute changes by itself: policies see it; changes, plans and goals leave it out."""
+    else:
+        identity = 0.0
+        ordered = True
+        grain = 1.0
+        tolerance = 0.0
+        exogenous = False
 
     @abc.abstractmethod
     def compose(self, a: Values, d: Values) -> Values:

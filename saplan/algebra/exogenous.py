@@ -22,15 +22,15 @@ class Exogenous(Block):
     """All values are the same node of a graph."""
 
     @property
-    def symbol(self) -> str:  # type: ignore[override]
+    def symbol(self) -> str:
         return f"{self.of.symbol} (exogenous)"
 
     @property
-    def width(self) -> int:  # type: ignore[override]
+    def width(self) -> int:
         return self.of.width
 
     @property
-    def embed_width(self) -> int:  # type: ignore[override]
+    def embed_width(self) -> int:
         return self.of.embed_width
 
     def compose(self, a: Values, d: Values) -> Values:

@@ -86,13 +86,16 @@ def _constants(game: Game[State]) -> Promises:
 
 def _forms(tree: PyTree, weak: bool = False) -> PyTree:
     """The structure of a tree, with the shape and the type of every leaf."""
-    form = lambda x: (x.shape, str(x.dtype), weak and x.weak_type)  # noqa: E731
-    return jax.tree.structure(tree), [form(leaf) for leaf in jax.tree.leaves(tree)]
+    leaves = [(leaf.shape, str(leaf.dtype), weak and leaf.weak_type) for leaf in jax.tree.leaves(tree)]
+    return jax.tree.structure(tree), leaves
 
 
 def _shapes(game: Game[State], key: Key[Array, ""]) -> Promises:
     k = game.space.size
-    shape = lambda name, *arguments: _answer(game, name, jax.eval_shape, getattr(game, name), *arguments)  # noqa: E731
+
+    def shape(name: str, *arguments: Any) -> Any:
+        return _answer(game, name, jax.eval_shape, getattr(game, name), *arguments)
+
     state, action = shape("reset", key), jax.ShapeDtypeStruct((), jnp.int32)
     step = shape("step", key, state, action)
     # A carry of a scan must keep even the weakness of its types.

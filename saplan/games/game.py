@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import equinox as eqx
 import jax
@@ -40,28 +40,58 @@ class Game(abc.ABC, Generic[State]):
     a default are optional. `saplan.games.contract.check_game` checks the promises that are made here.
     """
 
-    name: str
-    """Name of the game on the command line."""
-    actions: tuple[str, ...]
-    """Names of the actions, in the order of their numbers."""
-    slots: int
-    """Words, numbers or pixels per observation."""
-    vocabulary: int
-    """Number of distinct words, the padding word included; 0 if observations are not words."""
-    picture: tuple[int, int, int] | None = None
-    """Rows, columns and channels, if observations are pictures."""
-    credit: str
-    """How far R_exp is credited: to the end of the "attempt" or of the "game" (paper, appendix)."""
-    vital: tuple[str, ...] = ()
-    """Attributes that keep the agent alive, such as health: changes that reduce them are worth less."""
-    misread: bool = False
-    """Whether ρ is estimated from observations, and so may be wrong."""
-    alphas: tuple[float, float]
-    """α_1 (surprise of the edge detector) and α_2 (rare attribute values) of R_exp (paper, appendix)."""
-    tolerance: float = 0.0
-    """How near the real attributes must come to the goal of a task."""
-    farthest_goal: int = 0
-    """Greatest distance of a goal for a curriculum; 0 if the goals of this game have no distances."""
+    # Read-only for type checkers, so that a class variable, a dataclass field or a property can implement them.
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str:
+            """Name of the game on the command line."""
+
+        @property
+        def actions(self) -> tuple[str, ...]:
+            """Names of the actions, in the order of their numbers."""
+
+        @property
+        def slots(self) -> int:
+            """Words, numbers or pixels per observation."""
+
+        @property
+        def vocabulary(self) -> int:
+            """Number of distinct words, the padding word included; 0 if observations are not words."""
+
+        @property
+        def picture(self) -> tuple[int, int, int] | None:
+            """Rows, columns and channels, if observations are pictures."""
+
+        @property
+        def credit(self) -> str:
+            """How far R_exp is credited: to the end of the "attempt" or of the "game" (paper, appendix)."""
+
+        @property
+        def vital(self) -> tuple[str, ...]:
+            """Attributes that keep the agent alive, such as health: changes that reduce them are worth less."""
+
+        @property
+        def misread(self) -> bool:
+            """Whether ρ is estimated from observations, and so may be wrong."""
+
+        @property
+        def alphas(self) -> tuple[float, float]:
+            """α_1 (surprise of the edge detector) and α_2 (rare attribute values) of R_exp (paper, appendix)."""
+
+        @property
+        def tolerance(self) -> float:
+            """How near the real attributes must come to the goal of a task."""
+
+        @property
+        def farthest_goal(self) -> int:
+            """Greatest distance of a goal for a curriculum; 0 if the goals of this game have no distances."""
+    else:
+        picture = None
+        vital = ()
+        misread = False
+        tolerance = 0.0
+        farthest_goal = 0
 
     @property
     @abc.abstractmethod

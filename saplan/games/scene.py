@@ -35,13 +35,12 @@ class Scene:
 
 def ground_scene(ground: Map, things: list[tuple[int, Thing]], inventory: tuple[tuple[str, str, str], ...]) -> Scene:
     """Scene of a map with things at their places, without those that are NOWHERE."""
-    cell = lambda place: (place // PITCH, place % PITCH)  # noqa: E731
-    placed = [replace(thing, row=cell(p)[0], column=cell(p)[1]) for p, thing in things if p != NOWHERE]
+    placed = [replace(thing, row=p // PITCH, column=p % PITCH) for p, thing in things if p != NOWHERE]
     return Scene(
         height=int(ground.height),
         width=int(ground.width),
-        walls=frozenset(cell(place) for place in ground.walls.tolist() if place != NOWHERE),
-        agent=cell(int(ground.agent)),
+        walls=frozenset(divmod(place, PITCH) for place in ground.walls.tolist() if place != NOWHERE),
+        agent=divmod(int(ground.agent), PITCH),
         things=tuple(placed),
         inventory=inventory,
     )

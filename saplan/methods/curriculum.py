@@ -74,7 +74,7 @@ class Curriculum(Method[CurriculumProgress]):
 
     def settings_for(self, game: Game[Any], paper: bool = False) -> CurriculumSettings:
         if not game.farthest_goal:
-            known = ", ".join(name for name, each in GAMES.items() if each.farthest_goal)
+            known = ", ".join(name for name, each in GAMES.items() if each().farthest_goal)
             raise InputError(f"the curriculum does not fit {game.name}: its goals have no distances (known: {known})")
         return CurriculumSettings(relabel=False, repeat_cost=0.0) if paper else CurriculumSettings()
 
@@ -167,8 +167,8 @@ def goal_targets(
     next_rho, next_known = ahead(steps, steps.changed)
     last_rho, last_known = ahead(steps, steps.game_over.at[-1].set(True))
     moved = jnp.any(last_rho != steps.rho, axis=-1)
-    goal = lambda rho: jnp.concatenate([rho * asked, asked], axis=-1)  # noqa: E731
-    subgoals = jnp.stack([steps.subgoal, goal(next_rho), goal(last_rho)])
+    relabelled = [jnp.concatenate([rho * asked, asked], axis=-1) for rho in (next_rho, last_rho)]
+    subgoals = jnp.stack([steps.subgoal, *relabelled])
     weight = jnp.stack([jnp.ones_like(moved), next_known, last_known & moved])
     if not settings.relabel:
         weight = weight.at[1:].set(False)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -53,7 +53,7 @@ class FittedGame(GameWrapper[Any]):
     uncertain: a thing that is not clearly visible from here may be a step later.
     """
 
-    misread: ClassVar[bool] = True
+    misread = True
     regressor: Callable[[Array], tuple[Array, Array]]
     """f̂: from a batch of observations to ρ̂ and the confidence in every coordinate."""
     observation: str

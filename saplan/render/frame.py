@@ -105,7 +105,7 @@ def _draw_value(canvas: Canvas, block: Block, value: float, goal: Interval, colo
         if goal is not None and goal[0] <= 0:
             _plate(canvas, x - 8, y + 8, 3, 10, palette.GOAL)
     elif isinstance(block, Real) and block.bounded:
-        at = lambda v: SLIDER * (min(max(v, block.low), block.high) - block.low) / (block.high - block.low)  # noqa: E731
+        at = functools.partial(_slide, block)
         _plate(canvas, x, y + 11, SLIDER, 5, palette.LINE)
         if goal is not None:
             start, end = at(goal[0]), at(goal[1])
@@ -113,6 +113,11 @@ def _draw_value(canvas: Canvas, block: Block, value: float, goal: Interval, colo
         canvas.place(_bead(colour, True, False), x + at(value) - BEAD / 2, y + 4)
     elif isinstance(block, Categorical):
         canvas.write(block.format(value), x, y + ROW / 2 - 2)
+
+
+def _slide(block: Real, value: float) -> float:
+    """The place of a value on a slider, nearest to it if the value lies beyond."""
+    return SLIDER * (min(max(value, block.low), block.high) - block.low) / (block.high - block.low)
 
 
 @functools.lru_cache(maxsize=128)
@@ -130,8 +135,11 @@ def _bead(colour: Colour, filled: bool, ringed: bool) -> Image.Image:
 def _dial(size: int, q: int, value: float, goal: Interval) -> Image.Image:
     """A clock face with q stops and a hand; the goal's stops stand out."""
     pen = centred_pen(size, size, size)
-    turn = lambda stop: 2 * math.pi * stop / q - math.pi / 2  # noqa: E731
-    at = lambda radius, stop: (radius * math.cos(turn(stop)), radius * math.sin(turn(stop)))  # noqa: E731
+
+    def at(radius: float, stop: float) -> tuple[float, float]:
+        turn = 2 * math.pi * stop / q - math.pi / 2
+        return radius * math.cos(turn), radius * math.sin(turn)
+
     pen.disc(0.48, palette.LINE)
     pen.disc(0.48 - 2 / size, palette.WHITE)
     for stop in range(q if q <= 12 else 0):

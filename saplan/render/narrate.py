@@ -1,6 +1,6 @@
 """A plan and its execution, as text or data: the map, the path, then attempt by attempt."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax
@@ -98,7 +98,7 @@ def narrate(
     Without a plan it raises `NoPathError` after the first two, unless the agent is to try `anyway`.
     """
     story = Story(agent, goal_text, seed, planner)
-    text = lambda rho: story.space.format(np.asarray(rho))  # noqa: E731
+    text = story.space.format
     yield scene_text(agent.game.scene(story.state), colour)
     yield f"\nnow   {text(story.start)}\ngoal  {format_goal(story.space, story.goal)}"
     yield "\n" + strong(f"Plan: {story.verdict}", colour)
@@ -133,7 +133,10 @@ def tell_json(
 ) -> dict[str, Any]:
     """The same story as data; without a plan no step is taken, unless the agent is to try `anyway`."""
     story = Story(agent, goal_text, seed, planner)
-    named = lambda rho: dict(zip(story.space.names, map(float, rho), strict=True))  # noqa: E731
+
+    def named(rho: Iterable[float]) -> dict[str, float]:
+        return dict(zip(story.space.names, map(float, rho), strict=True))
+
     story_data = {
         "game": agent.game.name,
         "goal": format_goal(story.space, story.goal),

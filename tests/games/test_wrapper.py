@@ -142,7 +142,7 @@ ARGUMENTS: dict[str, Any] = {
     "task_groups": (STATE, Goal(jnp.zeros(2), jnp.ones(2))),
 }  # fmt: skip
 """Of methods that take something else than a state."""
-PUBLIC = sorted(name for name in {*vars(Game), *Game.__annotations__} if not name.startswith("_"))
+PUBLIC = sorted(name for name in {*vars(Game), *vars(GameWrapper)} if not name.startswith("_"))
 
 
 def answer(game: Game[Any], name: str) -> Any:

@@ -137,9 +137,8 @@ class InExpectation:
         """Start with an empty landscape."""
         discrete = np.asarray(agent.memory.spread).max(axis=0) <= np.asarray(agent.game.space.grain)
         cells = np.asarray(agent.game.space.grain, np.float32) * np.where(discrete, 1, CELL)
-        self.begin = lambda: Landscape(
-            cells.astype(np.float32), partial(spread_edges, agent, planner), planner.max_nodes, planner.max_seconds
-        )
+        price = partial(spread_edges, agent, planner)
+        self.begin = partial(Landscape, cells.astype(np.float32), price, planner.max_nodes, planner.max_seconds)
         self.landscape = self.begin()
 
     def __call__(

@@ -92,11 +92,10 @@ def push(
     fits = jnp.any(member, axis=1) & (rank >= count[ring] - capacity)
     row = jnp.where(fits, ring, transitions)
     slot = (replay.next[ring] + rank) % capacity
-    put = lambda rings, new: rings.at[row, slot].set(new, mode="drop")  # noqa: E731
     return Replay(
-        rho=put(replay.rho, rho),
-        success=put(replay.success, success),
-        steps=put(replay.steps, steps),
+        rho=replay.rho.at[row, slot].set(rho, mode="drop"),
+        success=replay.success.at[row, slot].set(success, mode="drop"),
+        steps=replay.steps.at[row, slot].set(steps, mode="drop"),
         next=(replay.next + count) % capacity,
         filled=jnp.minimum(replay.filled + count, capacity),
     )

@@ -1,5 +1,7 @@
 """Memory: 𝓑, the set of all distinct changes of ρ seen so far, and counts of visited attribute values."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -145,10 +147,12 @@ def count_visits(
 
     explored, explored_cells = add(memory.explored, memory.explored_cells, exploring)
     executed, executed_cells = add(memory.executed, memory.executed_cells, executing)
-    return eqx.tree_at(
-        lambda m: (m.explored, m.explored_cells, m.executed, m.executed_cells),
+    return replace(
         memory,
-        (explored, explored_cells, executed, executed_cells),
+        explored=explored,
+        explored_cells=explored_cells,
+        executed=executed,
+        executed_cells=executed_cells,
     )
 
 
@@ -157,12 +161,9 @@ def count_attempts(
 ) -> Memory:
     """Adds a batch of execution attempts to the counts of their transitions."""
     member = (entry[:, None] == jnp.arange(memory.key.shape[0])) & tried[:, None]
-    count = lambda mask: jnp.sum(mask, axis=0, dtype=jnp.int32)  # noqa: E731
-    return eqx.tree_at(
-        lambda m: (m.tried, m.succeeded),
-        memory,
-        (memory.tried + count(member), memory.succeeded + count(member & success[:, None])),
-    )
+    tries = jnp.sum(member, axis=0, dtype=jnp.int32)
+    successes = jnp.sum(member & success[:, None], axis=0, dtype=jnp.int32)
+    return replace(memory, tried=memory.tried + tries, succeeded=memory.succeeded + successes)
 
 
 def marginals(counts: Int32[Array, "K bins"], space: Product, rho: Rho) -> Int32[Array, "... K"]:

@@ -5,6 +5,8 @@ is inserted at once: among different nodes that claim the same free place the la
 further. Nodes and edges that find no place are counted as overflow.
 """
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -143,8 +145,9 @@ def count_tries(
 ) -> Table:
     """Count execution attempts from nodes along their columns; earlier counts fade by `decay`."""
     rows = jnp.where(tried & (node >= 0) & (column >= 0), node, len(table.tag))
-    add = lambda counts, what: counts.at[rows, column].add(what.astype(jnp.float32), mode="drop")  # noqa: E731
-    fade = lambda counts: jax.lax.cond(decay < 1, lambda c: c * decay, lambda c: c, counts)  # noqa: E731
-    return eqx.tree_at(
-        lambda t: (t.tried, t.won), table, (add(fade(table.tried), tried), add(fade(table.won), success))
-    )
+
+    def add(counts: Array, what: Bool[Array, "n"]) -> Array:
+        faded = jax.lax.cond(decay < 1, lambda c: c * decay, lambda c: c, counts)
+        return faded.at[rows, column].add(what.astype(jnp.float32), mode="drop")
+
+    return replace(table, tried=add(table.tried, tried), won=add(table.won, success))
