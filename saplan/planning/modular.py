@@ -23,7 +23,7 @@ def solve_modular(problem: Problem, enabled: Bool[np.ndarray, "C"]) -> Answer | 
     if not size:
         return None
     changes = np.flatnonzero(enabled)
-    matrix = problem.changes[np.ix_(changes, rows)].T.astype(np.int64) % size
+    matrix = problem.changes[changes][:, rows].T.astype(np.int64) % size
     ends = np.array([min(problem.ends_at(i)) for i in rows])
     sides = (ends - problem.start[rows].astype(np.int64)) % size
     values = np.zeros(len(problem.costs))

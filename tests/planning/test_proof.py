@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from saplan.algebra import Categorical, Cyclic, Integer, Natural, Product, Real
-from saplan.planning.certificate import explain
+from saplan.planning.certificate import unreachable_because
 from saplan.planning.checker import Certificate, Modular, Split, Weighted, check
 from saplan.planning.needs import Needs
 from saplan.planning.problem import Problem
@@ -47,25 +47,25 @@ def test_every_kind_of_reason_is_found(name: str) -> None:
     assert certificate is not None
     assert kind is None or isinstance(certificate.reason, kind)
     assert check(given, certificate)
-    assert words in explain(given)
+    assert words in unreachable_because(given)
 
 
 def test_words_name_what_runs_out() -> None:
     deltas = [[-1, 1], [1, 0]]
     given = problem(TWO, [2, 1], [-FREE, 5], [FREE, 5], deltas[:1])
-    assert explain(given) == (
+    assert unreachable_because(given) == (
         "b can become at most 3 from here: no change makes b without using up a, of which 2 are left"
     )
-    assert explain(problem(TWO, [2, 1], [-FREE, 5], [FREE, 5], deltas)) is None
-    assert "no change makes b" in explain(problem(TWO, [2, 1], [-FREE, 5], [FREE, 5], [[1, 0]]))
-    assert explain(problem(TWO, [2, 3], [-FREE, 1], [FREE, 1], deltas)) == (
+    assert unreachable_because(problem(TWO, [2, 1], [-FREE, 5], [FREE, 5], deltas)) is None
+    assert "no change makes b" in unreachable_because(problem(TWO, [2, 1], [-FREE, 5], [FREE, 5], [[1, 0]]))
+    assert unreachable_because(problem(TWO, [2, 3], [-FREE, 1], [FREE, 1], deltas)) == (
         "b can become no less than 3 from here: no change uses up b"
     )
 
 
 def test_impossible_exchange_in_words() -> None:
-    assert "red can become at most" in explain(exchange(8, (30, 30, 30)))
-    assert "not all at once" in explain(exchange(8, (10, 10, 10)))
+    assert "red can become at most" in unreachable_because(exchange(8, (30, 30, 30)))
+    assert "not all at once" in unreachable_because(exchange(8, (10, 10, 10)))
 
 
 def test_needs_that_nothing_fulfils() -> None:
