@@ -16,7 +16,7 @@ PROGRAMS = Path(__file__).parent.parent / ".pytest_cache" / "programs"
 COMPILER = {
     "jax_disable_most_optimizations": True,
     "jax_compilation_cache_dir": str(PROGRAMS),
-    "jax_persistent_cache_min_compile_time_secs": 0.1,
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": 0,
 }
 """Small worlds are played in milliseconds and compiled in seconds. Variables of the environment win; from there these
