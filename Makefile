@@ -1,7 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up its own environment.
 PYTHON ?= python3
 BIN := .venv/bin
-LONGEST := tests/reliability tests/envs tests/perception tests/experiments tests/methods # begun first, so that two processes end together
 
 .PHONY: demo test browser slow reliability lock format clean results benchmark-games benchmark-training benchmark-planning
 
@@ -12,7 +11,7 @@ test: .venv/tested browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(LONGEST) tests
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 browser: ## Chromium for the tests of the page; without it they are skipped
 	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
