@@ -1,7 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up its own environment.
 PYTHON ?= python3
 BIN := .venv/bin
-BOTH := -n 2 --dist loadfile
 
 .PHONY: demo test browser slow reliability lock format clean results benchmark-games benchmark-training benchmark-planning
 
@@ -12,8 +11,7 @@ test: .venv/tested browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest $(BOTH) --ignore=tests/reliability --ignore=tests/experiments
-	$(BIN)/python -m pytest $(BOTH) tests/reliability tests/experiments # processes of their own: too many programs exhaust one
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 browser: ## Chromium for the tests of the page; without it they are skipped
 	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
@@ -71,4 +69,4 @@ lock: ## write the exact versions of a fresh installation to constraints.txt
 	touch .venv/installed .venv/tested
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .pytest_cache

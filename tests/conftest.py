@@ -16,7 +16,7 @@ PROGRAMS = Path(__file__).parent.parent / ".pytest_cache" / "programs"
 COMPILER = {
     "jax_disable_most_optimizations": True,
     "jax_compilation_cache_dir": str(PROGRAMS),
-    "jax_persistent_cache_min_compile_time_secs": 0.1,
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": 0,
 }
 """Small worlds are played in milliseconds and compiled in seconds. Variables of the environment win; from there these
@@ -34,6 +34,15 @@ if version("jaxlib").startswith("0.10."):  # XLA ends a process that names a fla
 MAPS = Path("/proc/self/maps")
 MANY = 30_000
 """Of the 65,530 pieces of memory that Linux lets a process map; a compiled program takes several."""
+
+
+LONGEST = ("reliability", "experiments", "envs", "perception", "methods", "training")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with the directories that take longest, so that processes that share the tests end together."""
+    places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: min(places.get(parent, len(LONGEST)) for parent in item.path.parents))
 
 
 @pytest.fixture(scope="module", autouse=True)

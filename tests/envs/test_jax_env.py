@@ -14,7 +14,7 @@ from saplan.envs.jax_env import JaxWorld, jax_world
 from saplan.errors import InputError
 from saplan.methods.structured.learner import Structured
 
-SIDE = 16
+SIDE = 8
 
 
 class LampRow:
@@ -38,7 +38,7 @@ class Painted(LampRow):
     """The same as a picture."""
 
     def see(self, state: Any) -> Any:
-        return jnp.zeros((SIDE, SIDE, 1), jnp.uint8).at[4, 4 * state["place"]].set(255)
+        return jnp.zeros((SIDE, SIDE, 1), jnp.uint8).at[2, 2 * state["place"]].set(255)
 
 
 SPACE = Product.of(lamp=Cyclic(3), hour=Exogenous(Cyclic(12)))
@@ -52,7 +52,6 @@ def world_of(env: Any) -> JaxWorld:
     return jax_world(env, SPACE, attributes, ["lamp=1", "lamp=2"], ("left", "right", "switch"), params=3)
 
 
-@pytest.mark.usefixtures("optimised")
 def test_training_end_to_end() -> None:
     world = world_of(Painted())
     settings = saplan.StructuredSettings(lanes=16, minibatches=4, hidden=32, attempt_steps=12, game_steps=40)

@@ -123,7 +123,7 @@ SMALL = StructuredSettings(
     restart=0.5, discount=0.9, trace=0.8, temperature=0.05, repeat_cost=0.5, explore_discount=0.95,
     explore_temperature=0.1, explore_random=0.2, alpha_surprise=0.0, alpha_rare=1.0, capacity=4, threshold=0.1,
     uniform=0.5, doubt=0.1, positives=128, outcomes=128, edge_batch=64, edge_steps=4, edge_hidden=32, edge_rate=3e-3,
-    handover=True, joint=True, relabel=True,
+    handover=True, joint=True, relabel=True, cells=256,
 )  # fmt: skip
 """Every number that matters is given: the tests do not hang on the defaults."""
 UPDATES = 240

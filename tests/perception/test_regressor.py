@@ -107,7 +107,7 @@ def test_pictures_are_counted() -> None:
         return pictures, rho
 
     seen, rho = draw(2000)
-    regressor = fit(jax.random.key(0), jnp.asarray(seen), jnp.asarray(rho), 0, space, replace(QUICK, steps=500))
+    regressor = fit(jax.random.key(0), jnp.asarray(seen), jnp.asarray(rho), 0, space, replace(QUICK, steps=250))
     shown, others = draw(400)
     read, _ = regressor(jnp.asarray(shown))
     assert float(jnp.mean(read[:, 0] == others[:, 0])) > 0.95

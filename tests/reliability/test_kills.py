@@ -32,7 +32,8 @@ EAGER = RunOptions(save_every=0, chunk=2)
 
 def start(run: Path, where: int, case: str) -> subprocess.Popen[str]:
     root = Path(__file__).parent.parent.parent
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    # It uses compiled programs and keeps none: a kill could leave half a file among them.
+    environment = {**os.environ, "PYTHONPATH": str(root), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "1e9"}
     command = [sys.executable, "-m", "tests.reliability.tiny", str(run), str(where), case]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=root
