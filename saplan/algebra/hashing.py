@@ -24,7 +24,8 @@ TAG_START = 0x2545F491
 def mix(x: Bits, multiplier: int, shift: int) -> Bits:
     """One mixing step: a product modulo the width of `x`, then its high bits folded into its low bits."""
     product = x * x.dtype.type(multiplier)
-    return product ^ (product >> shift)
+    mixed: Bits = product ^ (product >> shift)
+    return mixed
 
 
 def _fold(columns: Iterable[Bits], start: Bits, multiplier: int, shift: int) -> Bits:
@@ -53,7 +54,7 @@ def hashed_rho(rho: Float[np.ndarray, "n K"]) -> UInt64[np.ndarray, "n"]:
 
 def joint_cell(bins: Int[Array, "... K"], cells: int) -> Int32[Array, "..."]:
     """Cells of joint bins in a table of fixed size."""
-    columns = [bins[..., k].astype(jnp.uint32) + jnp.uint32(k + 1) for k in range(bins.shape[-1])]
+    columns: list[Array] = [bins[..., k].astype(jnp.uint32) + jnp.uint32(k + 1) for k in range(bins.shape[-1])]
     return (_fold(columns, jnp.zeros(bins.shape[:-1], jnp.uint32), GOLDEN_32, 15) % cells).astype(jnp.int32)
 
 
@@ -76,7 +77,7 @@ def marks(
     each = _scramble(bits * jnp.uint32(MURMUR_1) + slots)
     here = _scramble(jnp.sum(each, axis=-1, dtype=jnp.uint32) + jnp.asarray(subgoal, jnp.uint32))
     here = here.reshape(here.shape + (1,) * (action.ndim - 1))
-    return _scramble(here * jnp.uint32(MURMUR_2) + action.astype(jnp.uint32)) | jnp.uint32(1)
+    return _scramble(here * jnp.uint32(MURMUR_2) + action.astype(jnp.uint32)) | 1
 
 
 def _scramble(x: UInt32[Array, "..."]) -> UInt32[Array, "..."]:

@@ -216,7 +216,8 @@ def task_set(game: Game[State], count: int, seed: int) -> tuple[State, Goal]:
 @eqx.filter_jit
 def _draw_tasks(tasks: Callable[[PRNGKeyArray], tuple[State, Goal]], keys: Key[Array, "count"]) -> tuple[State, Goal]:
     # In turn and not all at once: a task may need a search over its own attribute graph.
-    return jax.lax.map(tasks, keys, batch_size=64)
+    drawn: tuple[State, Goal] = jax.lax.map(tasks, keys, batch_size=64)
+    return drawn
 
 
 def uncertain_attributes(game: Game[State], state: State, enough: float = 0.9) -> tuple[tuple[str, float], ...]:

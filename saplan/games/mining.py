@@ -135,7 +135,7 @@ class Mining(Game[MiningState]):
 
     def inside(self, v: Float[Array, "... q"]) -> Bool[Array, "..."]:
         """Whether amounts of the minerals lie in S."""
-        distance = jnp.linalg.norm(v - jnp.array(self.centre), axis=-1)
+        distance: Array = jnp.linalg.norm(v - jnp.array(self.centre), axis=-1)
         return jnp.all(v >= 0, axis=-1) & (distance >= self.inner) & (distance <= self.outer)
 
     def _draw_inside(self, key: PRNGKeyArray, highest: Float[Array, "q"]) -> Float[Array, "q"]:

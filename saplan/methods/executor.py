@@ -111,7 +111,7 @@ class Executor(abc.ABC, Generic[State]):
         Every step begins with it. Call it sooner to see the next decision: it decides only once.
         """
         active = ~self.done & ~self.lost
-        late = active & self.late()
+        late: Bool[np.ndarray, "tasks"] = active & self.late()
         for k in np.flatnonzero(late):
             self.ended(int(k), False)
         self.clock[late] = 0
@@ -122,7 +122,8 @@ class Executor(abc.ABC, Generic[State]):
         return late
 
     def _reached(self, rho: Float[np.ndarray, "tasks K"]) -> Bool[np.ndarray, "tasks"]:
-        return np.all((rho >= self.low) & (rho <= self.high), axis=1)
+        reached: Bool[np.ndarray, "tasks"] = np.all((rho >= self.low) & (rho <= self.high), axis=1)
+        return reached
 
     def _step(self, key: PRNGKeyArray) -> Bool[np.ndarray, "tasks"]:
         """Take one action in every task; returns where the goal holds. A change of ρ ends an attempt."""

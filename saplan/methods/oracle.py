@@ -81,7 +81,8 @@ def step_towards(length: Int32[Array, "cells"], cell: Int[Array, ""]) -> Int[Arr
 @eqx.filter_jit
 def all_walks(state: Any) -> Int32[Array, "tasks items cells"]:
     """The walks of every task's map; they never change."""
-    return jax.lax.map(lambda one: walks(one.ground, items(one)), state, batch_size=64)
+    found: Array = jax.lax.map(lambda one: walks(one.ground, items(one)), state, batch_size=64)
+    return found
 
 
 @eqx.filter_jit
@@ -94,7 +95,7 @@ def lengths(state: Any, walk: Int32[Array, "tasks items cells"]) -> Int32[Array,
     return jax.vmap(one)(state, walk)
 
 
-def cell_of(state: Any) -> Int[Array, ""]:
+def cell_of(state: GridState) -> Int[Array, ""]:
     """The cell the agent stands in."""
     return (state.ground.agent // PITCH * SIDE + state.ground.agent % PITCH).astype(jnp.int32)
 
@@ -138,7 +139,8 @@ class Oracle:
 
     def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
         """The change of a transition, the same at every ρ."""
-        return self.delta[transition]
+        change: Float[np.ndarray, "K"] = self.delta[transition]
+        return change
 
     def routes(self, rho: Float[np.ndarray, "n K"], goals: Goal) -> list[Route]:
         """Exact routes from several ρ to a goal each."""
@@ -284,7 +286,7 @@ class MiningOracle(OracleExecutor):
         if self.rho[task, -1] > 0:
             level = 1 + int(np.argmin(np.abs(yield_levels(game) - yields)))
         cell = tuple(np.rint(amounts * FINE).astype(int))
-        total = length + self.values[(task, level, slice(None), *cell)].astype(float)
+        total: Float[np.ndarray, "items"] = length + self.values[(task, level, slice(None), *cell)].astype(float)
         # Whether a blow or a dump is allowed from here is known exactly.
         blows, dumps = amounts + yields * np.eye(q), amounts - game.dumps * np.eye(q)
         allowed = np.asarray(game.inside(jnp.asarray(np.concatenate([blows, dumps]))))
@@ -307,7 +309,8 @@ def solve_mining(
     def one(task: tuple[Any, Array, Array, Array]) -> Array:
         return _solve(game, *task).astype(jnp.float16)
 
-    return jax.lax.map(one, (state, walk, jnp.asarray(low), jnp.asarray(high)), batch_size=16)
+    solved: Array = jax.lax.map(one, (state, walk, jnp.asarray(low), jnp.asarray(high)), batch_size=16)
+    return solved
 
 
 def _solve(game: Mining, state: Any, walk: Array, low: Array, high: Array) -> Array:

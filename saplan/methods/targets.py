@@ -132,7 +132,7 @@ def for_each_used(
 ) -> Float[Array, "C time lanes"]:
     """`target` of every stacked item in use, without work for the others, which come last."""
 
-    def in_turn(used: Bool[Array, "C"], items: Items) -> Array:
+    def in_turn(used: Bool[Array, "C"], items: Items) -> Any:
         return jax.lax.map(lambda entry: jax.lax.cond(entry[0], target, lambda _: unused, entry[1]), (used, items))
 
     def at_once(used: Bool[Array, "C"], items: Items) -> Array:
@@ -143,7 +143,8 @@ def for_each_used(
 
         return in_buckets(first, items, jnp.sum(used))
 
-    return jax.lax.platform_dependent(used, items, cpu=in_turn, default=at_once)
+    found: Array = jax.lax.platform_dependent(used, items, cpu=in_turn, default=at_once)
+    return found
 
 
 def by_step(x: Shaped[Array, "C time lanes ..."]) -> Shaped[Array, "n C ..."]:

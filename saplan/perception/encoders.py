@@ -1,5 +1,7 @@
 """Encoders of observations: a bag of words, a vector or a picture to features."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -44,7 +46,7 @@ class BagEncoder(eqx.Module):
     def fit_scale(self, observations: Int[Array, "n slots"]) -> "BagEncoder":
         """The encoder with the words of the labels marked as known."""
         known = self.known.at[observations.reshape(-1).astype(jnp.int32)].set(True)
-        return eqx.tree_at(lambda encoder: encoder.known, self, known)
+        return replace(self, known=known)
 
 
 class VectorEncoder(eqx.Module):
@@ -72,7 +74,7 @@ class VectorEncoder(eqx.Module):
         numbers = observations.astype(jnp.float32)
         mean, scale = jnp.mean(numbers, axis=0), jnp.std(numbers, axis=0)
         scale = jnp.where(scale > 1e-6, scale, 1.0)
-        return eqx.tree_at(lambda encoder: (encoder.mean, encoder.scale), self, (mean, scale))
+        return replace(self, mean=mean, scale=scale)
 
 
 class PictureEncoder(eqx.Module):

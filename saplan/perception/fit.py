@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -106,14 +107,11 @@ def _with_scale(regressor: Regressor, observations: Observations, rho: Float[Arr
     """The regressor with the mean and the spread of its labels and observations."""
     target = regressor.space.embed(rho)
     spread = jnp.std(target, axis=0)
-    return eqx.tree_at(
-        lambda r: (r.encoder, r.mean, r.scale),
+    return replace(
         regressor,
-        (
-            regressor.encoder.fit_scale(observations),
-            jnp.mean(target, axis=0),
-            jnp.where(spread > 1e-6, spread, 1.0),
-        ),
+        encoder=regressor.encoder.fit_scale(observations),
+        mean=jnp.mean(target, axis=0),
+        scale=jnp.where(spread > 1e-6, spread, 1.0),
     )
 
 
@@ -133,7 +131,8 @@ def _descend_chunk(
     learnt, rest = eqx.partition(regressor, eqx.is_inexact_array)
 
     def loss(learnt: Regressor, rows: Int[Array, "batch"]) -> Float[Array, ""]:
-        return eqx.combine(learnt, rest).loss(observations[rows], rho[rows], deep)
+        whole: Regressor = eqx.combine(learnt, rest)
+        return whole.loss(observations[rows], rho[rows], deep)
 
     def step(carry: tuple[Any, Any], given: tuple[Array, Array]) -> tuple[tuple[Any, Any], Array]:
         rate, key = given
@@ -163,7 +162,7 @@ def _with_doubt(regressor: Regressor, observations: Observations, rho: Float[Arr
     base = jnp.log((jnp.sum(wrong, axis=0) + 0.5) / (len(wrong) + 0.5))
     start = eqx.tree_at(lambda d: d.bias, regressor.doubt, base)
     doubt, _, _ = descend(loss, start, ADAM.init(start), DOUBT_RATE, jnp.arange(DOUBT_STEPS))
-    return eqx.tree_at(lambda r: r.doubt, regressor, doubt)
+    return replace(regressor, doubt=doubt)
 
 
 def measure_errors(regressor: Regressor, observations: np.ndarray, rho: Float[np.ndarray, "n K"]) -> dict[str, Any]:

@@ -49,7 +49,8 @@ def _one_hot(kind: type[Block]) -> type[Block]:
         @property
         def embed_width(self) -> int:
             low, high = _range(self)
-            return round((high - low) / self.grain) + 1
+            classes: int = round((high - low) / self.grain) + 1
+            return classes
 
         def _class(self, a: Values) -> Int[Array, "..."]:
             place = jnp.round((a - _range(self)[0]) / self.grain)
@@ -59,7 +60,8 @@ def _one_hot(kind: type[Block]) -> type[Block]:
             return jax.nn.one_hot(self._class(a), self.embed_width)
 
         def decode(self, y: Features) -> Values:
-            return _range(self)[0] + self.grain * jnp.argmax(y, axis=-1).astype(jnp.float32)
+            nearest: Values = _range(self)[0] + self.grain * jnp.argmax(y, axis=-1).astype(jnp.float32)
+            return nearest
 
         def regression_loss(self, y: Features, a: Values) -> Values:
             return -jnp.sum(self.embed(a) * jax.nn.log_softmax(y, axis=-1), axis=-1)

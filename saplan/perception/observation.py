@@ -45,16 +45,17 @@ class Observer:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of one observation."""
-        return self._state_shape(self).shape
+        return tuple(self._state_shape(self).shape)
 
     @property
     def size(self) -> int:
         """Bytes of one observation."""
         seen = self._state_shape(self)
-        return seen.size * seen.dtype.itemsize
+        return int(seen.size * seen.dtype.itemsize)
 
     def _state_shape(self, function: Any) -> jax.ShapeDtypeStruct:
-        return jax.eval_shape(function, jax.eval_shape(self.game.reset, jax.random.key(0)))
+        shape: jax.ShapeDtypeStruct = jax.eval_shape(function, jax.eval_shape(self.game.reset, jax.random.key(0)))
+        return shape
 
     def __call__(self, state: Any) -> Array:
         """The observation of a state."""

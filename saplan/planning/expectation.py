@@ -107,7 +107,7 @@ class Landscape:
     def _meet(self, rho: Nodes) -> Float32[np.ndarray, "new K"]:
         """Enter the ρ that are new, rounded to the grid, and return them."""
         _, new = self._index.intern(self._keys(rho))
-        fresh = (np.rint(rho[new] / self.cells) * self.cells).astype(np.float32)
+        fresh: Float32[np.ndarray, "new K"] = (np.rint(rho[new] / self.cells) * self.cells).astype(np.float32)
         self._rho.append(fresh)
         return fresh
 

@@ -121,7 +121,8 @@ class Route:
         """Cost to the goal by way of each transition from a node."""
         ends = self.graph.ends[node]
         cost = np.maximum(self.graph.cost[node].astype(np.float64), FREE)
-        return cost + np.where(ends >= 0, self.remaining[ends], np.inf)
+        totals: Float[np.ndarray, "C"] = cost + np.where(ends >= 0, self.remaining[ends], np.inf)
+        return totals
 
     def knows(self, rho: Float[np.ndarray, "K"]) -> bool:
         """Whether the search expanded ρ."""
@@ -140,7 +141,8 @@ class Route:
     @property
     def met(self) -> Nodes:
         """Every ρ that the search came to."""
-        return self.graph.rho[self.graph.owner == self.owner]
+        met: Nodes = self.graph.rho[self.graph.owner == self.owner]
+        return met
 
     def plan(self, rho: Float[np.ndarray, "K"], first: int | None = None) -> Plan:
         """Cheapest path from ρ, or the cheapest that begins with `first`, a transition that leads to the goal."""
@@ -259,4 +261,5 @@ def distances(graph: Graph, is_goal: Bool[np.ndarray, "n"]) -> Float[np.ndarray,
     # The rows of edges are read as columns, which reverses the graph. Parallel edges stay apart this way; a matrix of
     # (row, column) pairs would add them up.
     against = scipy.sparse.csc_array((cost, graph.ends[real], first), shape=(len(graph), len(graph)))
-    return dijkstra(against, indices=goals, min_only=True)
+    found: Float[np.ndarray, "n"] = dijkstra(against, indices=goals, min_only=True)
+    return found

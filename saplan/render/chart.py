@@ -66,7 +66,8 @@ def _colours(codes: UInt8[np.ndarray, "height width"]) -> UInt8[np.ndarray, "hei
     table[0] = FLOOR
     steps = np.linspace(0, INSIDE, len(RAMP))
     table[1:] = np.stack([np.interp(np.arange(255), steps, channel) for channel in np.array(RAMP).T], axis=-1)
-    return np.round(table).astype(np.uint8)[codes]
+    colours: UInt8[np.ndarray, "height width 3"] = np.round(table).astype(np.uint8)[codes]
+    return colours
 
 
 def _flat(places: Sequence[Rho]) -> list[Point]:

@@ -36,7 +36,8 @@ def normalise(x: Batch) -> Batch:
 
 def bag(table: Float[Array, "vocabulary features"], words: Int[Array, "batch slots"]) -> Float[Array, "batch features"]:
     """Sum of the words' rows, by the implementation that is fast on the platform; the mathematics is the same."""
-    return jax.lax.platform_dependent(table, words, cpu=_bag_by_scan, default=_bag_by_product)
+    total: Array = jax.lax.platform_dependent(table, words, cpu=_bag_by_scan, default=_bag_by_product)
+    return total
 
 
 def _bag_by_scan(table: Array, words: Array) -> Array:

@@ -19,6 +19,7 @@ Module = TypeVar("Module")
 Moments = TypeVar("Moments")
 Learnt = TypeVar("Learnt")
 Rows = TypeVar("Rows")
+Result = TypeVar("Result")
 
 
 def descend(
@@ -54,7 +55,8 @@ def shuffle(settings: Settings, key: PRNGKeyArray) -> Int32[Array, "batches size
 
 def take_rows(data: Rows, rows: Int32[Array, "size"]) -> Rows:
     """The given rows of every array in a tree."""
-    return jax.tree.map(lambda x: x[rows], data)
+    taken: Rows = jax.tree.map(lambda x: x[rows], data)
+    return taken
 
 
 Loss = Callable[[Learnt, Any, Any], Float[Array, ""]]
@@ -75,8 +77,8 @@ def accumulate_loss(
 
 
 def _value_and_gradient(loss: Loss[Any], learnt: Any, given: Any, items: Any, count: Array) -> tuple[Array, Any]:
-    def in_turn(learnt: Any, given: Any, items: Any, count: Array) -> tuple[Array, Any]:
-        def add(k: Array, total: tuple[Array, Any]) -> tuple[Array, Any]:
+    def in_turn(learnt: Any, given: Any, items: Any, count: Array) -> Any:
+        def add(k: Array, total: tuple[Array, Any]) -> Any:
             item = jax.tree.map(lambda x: x[k], items)
             return jax.tree.map(jnp.add, total, jax.value_and_grad(loss)(learnt, given, item))
 
@@ -85,7 +87,8 @@ def _value_and_gradient(loss: Loss[Any], learnt: Any, given: Any, items: Any, co
     def at_once(learnt: Any, given: Any, items: Any, count: Array) -> tuple[Array, Any]:
         return in_buckets(partial(_sum_of_first, loss), items, count, learnt, given)
 
-    return jax.lax.platform_dependent(learnt, given, items, count, cpu=in_turn, default=at_once)
+    found: tuple[Array, Any] = jax.lax.platform_dependent(learnt, given, items, count, cpu=in_turn, default=at_once)
+    return found
 
 
 def _sum_of_first(loss: Loss[Any], items: Any, count: Array, learnt: Any, given: Any) -> tuple[Array, Any]:
@@ -110,12 +113,13 @@ accumulate_loss.defvjp(_forward, _backward)
 def largest_of_all(value: Int[Array, ""]) -> Int[Array, ""]:
     """Maximum over all learners that are trained side by side: a number they share, as branches need."""
     try:
-        return jax.lax.pmax(value, SEEDS)
+        largest: Int[Array, ""] = jax.lax.pmax(value, SEEDS)
     except NameError:  # a single learner
         return value
+    return largest
 
 
-def in_buckets(function: Callable[..., Any], items: PyTree[Array], count: Int[Array, ""], *given: Any) -> Any:
+def in_buckets(function: Callable[..., Result], items: PyTree[Array], count: Int[Array, ""], *given: Any) -> Result:
     """`function(items, count, *given)` with the fewest stacked items that suffice: 4, 8, 16, ... or all.
 
     The result must not depend on the bucket. Learners side by side share the bucket: with a choice of its own for each,
@@ -125,4 +129,5 @@ def in_buckets(function: Callable[..., Any], items: PyTree[Array], count: Int[Ar
     sizes = [*(4 * 2**k for k in range(20) if 4 * 2**k < most), most]
     bucket = jnp.sum(largest_of_all(count) > jnp.array(sizes[:-1], jnp.int32))
     parts = [lambda *rest, n=n: function(jax.tree.map(lambda x: x[:n], items), *rest) for n in sizes]
-    return jax.lax.switch(bucket, parts, count, *given)
+    result: Result = jax.lax.switch(bucket, parts, count, *given)
+    return result

@@ -257,9 +257,11 @@ def _record(
 def select_lanes(mask: Bool[Array, "lanes"], yes: State, no: State) -> State:
     """Lane by lane one of two states."""
     pick = lambda a, b: jnp.where(mask.reshape(-1, *(1,) * (a.ndim - 1)), a, b)  # noqa: E731
-    return jax.tree.map(pick, yes, no)
+    selected: State = jax.tree.map(pick, yes, no)
+    return selected
 
 
 def flatten_steps(trajectory: Trajectory) -> Trajectory:
     """All steps of all lanes in one row."""
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), trajectory)
+    flat: Trajectory = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), trajectory)
+    return flat

@@ -114,7 +114,8 @@ def fill(outline: Tree, arrays: dict[str, np.ndarray], path: Path, exact: bool =
         name = jax.tree_util.keystr(place)
         return _leaf(like, arrays[name], name, path, exact)
 
-    return jax.tree_util.tree_map_with_path(leaf, outline)
+    filled: Tree = jax.tree_util.tree_map_with_path(leaf, outline)
+    return filled
 
 
 def _leaf(like: Any, array: np.ndarray, name: str, path: Path, exact: bool) -> jax.Array:

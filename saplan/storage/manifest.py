@@ -27,7 +27,7 @@ def check_manifest_format(
     `OldFormatError` with a `remedy` if the format is an older one; else `InputError` that says `otherwise`.
     """
     found = data.get("format") if isinstance(data, dict) else None
-    if found == wanted:
+    if isinstance(data, dict) and found == wanted:
         return data
     kind, _, number = wanted.rpartition(" ")
     if found in [f"{kind} {older}" for older in range(1, int(number))]:

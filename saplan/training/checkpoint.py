@@ -154,7 +154,7 @@ class Checkpoints:
 
 def check_manifest(manifest: Any, updates: int, path: Path) -> dict[str, Any]:
     """A checkpoint's manifest, if every field of it is valid; `updates` is the number in its directory's name."""
-    check_manifest_format(manifest, CHECKPOINT, path, f"is not a manifest of the format {CHECKPOINT!r}")
+    checked = check_manifest_format(manifest, CHECKPOINT, path, f"is not a manifest of the format {CHECKPOINT!r}")
     if not all(isinstance(manifest.get(name), dict) for name in ("files", "host", "config")):
         raise InputError(f"{path} is not a checkpoint's manifest: files, host and config must be objects")
     if not is_whole(manifest.get("updates"), updates, updates):
@@ -172,7 +172,7 @@ def check_manifest(manifest: Any, updates: int, path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: host must hold exactly {', '.join(HostState.__dataclass_fields__)}")
     if not (host["success"] is None or is_number(host["success"], 0, 1)):
         raise InputError(f"{path}: success must lie in 0..1, or be null, got {brief(host['success'])}")
-    return manifest
+    return checked
 
 
 def short_digest(text: bytes) -> str:

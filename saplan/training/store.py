@@ -29,7 +29,8 @@ LARGEST = 512 * 2**20
 
 def untrained_agent(config: RunConfig) -> Agent:
     """An untrained agent, with arrays of the right shapes."""
-    return find_method(config.method).untrained(config.game, config.settings)
+    agent: Agent = find_method(config.method).untrained(config.game, config.settings)
+    return agent
 
 
 def save_agent(directory: Path, agent: Agent, config: RunConfig, half: bool = False, about: Any = None) -> None:

@@ -98,7 +98,8 @@ class StructuredAgent(eqx.Module):
 
     def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
         """The change of an entry of 𝓑, the same at every ρ: this is the use of an algebra."""
-        return np.asarray(self.memory.delta)[transition]
+        change: Float[np.ndarray, "K"] = np.asarray(self.memory.delta)[transition]
+        return change
 
     def subgoal(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
         """The change itself: the policy is conditioned on it."""

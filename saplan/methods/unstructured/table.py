@@ -147,7 +147,7 @@ def count_tries(
     rows = jnp.where(tried & (node >= 0) & (column >= 0), node, len(table.tag))
 
     def add(counts: Array, what: Bool[Array, "n"]) -> Array:
-        faded = jax.lax.cond(decay < 1, lambda c: c * decay, lambda c: c, counts)
+        faded: Array = jax.lax.cond(decay < 1, lambda c: c * decay, lambda c: c, counts)
         return faded.at[rows, column].add(what.astype(jnp.float32), mode="drop")
 
     return replace(table, tried=add(table.tried, tried), won=add(table.won, success))
