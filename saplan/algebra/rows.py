@@ -29,7 +29,7 @@ class LineRow:
 
     def repeat(self, a: Numbers, d: Numbers, times: Numbers) -> Numbers:
         """The value after a change was made so many times."""
-        return a + times * d
+        return np.asarray(a + times * d)
 
     def contains(self, a: Numbers) -> Bool[np.ndarray, "..."]:
         """Whether a value lies within the bounds."""
@@ -45,7 +45,7 @@ class CircleRow:
 
     def repeat(self, a: Numbers, d: Numbers, times: Numbers) -> Numbers:
         """The value after a change was made so many times."""
-        return np.mod(a + times * d, self.size)
+        return np.asarray(np.mod(a + times * d, self.size))
 
     def contains(self, a: Numbers) -> Bool[np.ndarray, "..."]:
         """Whether a value is a position."""

@@ -29,7 +29,7 @@ class Potential:
 
     def __call__(self, rho: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n"]:
         """A lower bound on the cost from each ρ to the goal."""
-        return np.maximum(0.0, self.target - self.equation.values(np.asarray(rho, float)) @ self.prices)
+        return np.asarray(np.maximum(0.0, self.target - self.equation.values(np.asarray(rho, float)) @ self.prices))
 
 
 def potential(problem: Problem) -> Potential:

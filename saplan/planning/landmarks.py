@@ -85,7 +85,7 @@ def _possible(
                 starts = {v for v, _ in problem.rows[i].moves(deltas[j, i])}  # type: ignore[union-attr]
                 allowed = problem.allowed(int(j), i)
                 possible[j] = bool(found & (starts if allowed is None else starts & allowed))
-    return possible
+    return np.asarray(possible)
 
 
 def _moved(

@@ -46,7 +46,7 @@ class Needs:
         holds = np.all((rho[:, None] >= self.low) & (rho[:, None] <= self.high), axis=2)
         for (change, attribute), values in self.allowed.items():
             holds[:, change] &= np.isin(rho[:, attribute], list(values))
-        return holds
+        return np.asarray(holds)
 
     def describe(self, space: Product, change: int) -> str:
         """The conditions of one change in words, such as `pickaxe>=1, switch in {0}`; empty where there are none."""

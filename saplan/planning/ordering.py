@@ -71,12 +71,12 @@ class _Step:
         """Whether each of some changes can be made at each ρ."""
         ends = self.problem.repeat(np.repeat(rho, len(among), axis=0), np.tile(among, len(rho)))
         inside = self.problem.inside(ends).reshape(len(rho), len(among))
-        return inside & self._scored(rho)[:, among]
+        return np.asarray(inside & self._scored(rho)[:, among])
 
     def made(self, rho: Float[np.ndarray, "n K"], changes: Int[np.ndarray, "n"]) -> Bool[np.ndarray, "n"]:
         """Whether at each ρ one change of its own can be made."""
         inside = self.problem.inside(self.problem.repeat(rho, changes))
-        return inside & self._scored(rho)[np.arange(len(rho)), changes]
+        return np.asarray(inside & self._scored(rho)[np.arange(len(rho)), changes])
 
     def safe_times(
         self, rho: Float[np.ndarray, "K"], left: Int[np.ndarray, "C"], among: Int[np.ndarray, "m"]
@@ -87,7 +87,7 @@ class _Step:
         """
         problem, times, pending = self.problem, left[among].astype(float), np.flatnonzero(left)
         if problem.needs is None or not len(among):
-            return left[among]
+            return np.asarray(left[among])
         for sign, needed in ((1.0, problem.needs.low), (-1.0, -problem.needs.high)):
             rows = np.vstack([needed[pending], np.full((1, len(rho)), -np.inf)])
             first = np.argmax(rows, axis=0)
@@ -100,7 +100,7 @@ class _Step:
             tight = (uses > 0) & np.isfinite(wanted)
             room = np.where(tight, reach - wanted, np.inf) / np.where(tight, uses, 1.0)
             times = np.minimum(times, np.floor(room.min(axis=1) + 1e-9))
-        return np.maximum(times, 0).astype(np.int64)
+        return np.asarray(np.maximum(times, 0).astype(np.int64))
 
     def _scored(self, rho: Float[np.ndarray, "n K"]) -> Bool[np.ndarray, "n C"]:
         score = np.asarray(self._feasible(rho))

@@ -81,7 +81,7 @@ class Problem:
         """Changes that change something and may be used."""
         labelled = [i for i, row in enumerate(self.rows) if isinstance(row, LabelRow)]
         applies = np.all(self.changes[:, labelled] >= 0, axis=1)
-        return np.isfinite(self.costs) & applies & np.any((self.changes != 0) | (self.width > 0), axis=1)
+        return np.asarray(np.isfinite(self.costs) & applies & np.any((self.changes != 0) | (self.width > 0), axis=1))
 
     def ends_at(self, attribute: int) -> frozenset[int]:
         """The positions or labels that the goal allows for an attribute on a circle or with labels."""
@@ -103,7 +103,7 @@ class Problem:
     def reached(self, rho: Float[np.ndarray, "n K"]) -> Bool[np.ndarray, "n"]:
         """Whether each ρ satisfies the goal."""
         low, high = self.bounds
-        return np.all((rho >= low - ROUND) & (rho <= high + ROUND), axis=1)
+        return np.asarray(np.all((rho >= low - ROUND) & (rho <= high + ROUND), axis=1))
 
     def repeat(
         self, rho: Float[np.ndarray, "#n K"], changes: Int[np.ndarray, "n"], times: Float[np.ndarray, "n"] | float = 1.0
@@ -118,7 +118,7 @@ class Problem:
 
     def inside(self, rho: Float[np.ndarray, "n K"]) -> Bool[np.ndarray, "n"]:
         """Whether each ρ lies in the space."""
-        return np.all([row.contains(rho[:, columns]).all(axis=1) for columns, row in self._alike], axis=0)
+        return np.asarray(np.all([row.contains(rho[:, columns]).all(axis=1) for columns, row in self._alike], axis=0))
 
     @cached_property
     def _alike(self) -> list[tuple[np.ndarray, Row]]:

@@ -38,7 +38,7 @@ def guided_route(
     edges = lambda nodes: agent.edges(nodes, planner)  # noqa: E731
 
     def feasible(points: Float[np.ndarray, "n K"]) -> Bool[np.ndarray, "n C"]:
-        return np.isfinite(agent.edges(points.astype(np.float32), planner).cost)
+        return np.asarray(np.isfinite(agent.edges(points.astype(np.float32), planner).cost))
 
     needs = read_needs(agent.game.space, feasible, some_of(shallow.met))
     problem = problem_of(agent, shallow, rho, needs)
