@@ -59,5 +59,6 @@ def _most_promising(
     total = graph.reach + bound
     waiting = np.flatnonzero(~graph.expanded & ~is_goal & (total < best - TIE))
     if len(waiting) > BATCH:
-        waiting = waiting[np.argpartition(total[waiting], BATCH)[:BATCH]]
+        # Of equals, those nearest to the goal first.
+        waiting = waiting[np.argpartition((total + TIE * bound)[waiting], BATCH)[:BATCH]]
     return waiting
