@@ -11,6 +11,9 @@ from saplan.planning.ordering import order
 from saplan.planning.problem import Problem
 from saplan.planning.program import DEFAULT_LIMITS, Limits, Status
 
+SHARE = 1000
+"""Sets of left counts that one order may look at, of the budget of all."""
+
 
 @dataclass(frozen=True)
 class AlgebraicPlan:
@@ -33,7 +36,7 @@ class AlgebraicPlan:
 
 
 def find_plan(
-    problem: Problem, feasible: Feasible, limits: Limits = DEFAULT_LIMITS, rounds: int = 40, budget: int = 3000
+    problem: Problem, feasible: Feasible, limits: Limits = DEFAULT_LIMITS, rounds: int = 24, budget: int = 3000
 ) -> AlgebraicPlan:
     """The cheapest path to the goal, each change feasible where it is made.
 
@@ -44,14 +47,14 @@ def find_plan(
     proven, bound = True, 0.0
     here = np.asarray(problem.start, float)[None]
     nothing = np.zeros(0, np.int64)
-    while budget > 0 and len(cuts) < rounds:
+    while len(cuts) < rounds:
         solution = solve(problem, cuts, limits)
         bound = max(bound, solution.bound) if proven else bound
         if not solution.found:
             status = solution.status if proven else Status.BOUND
             return AlgebraicPlan(status, nothing, here, bound=bound, cuts=tuple(cuts))
-        found = order(problem, solution.counts, feasible, budget)
-        budget -= found.looked_at
+        found = order(problem, solution.counts, feasible, min(budget, SHARE))
+        budget = max(budget - found.looked_at, 0)
         if found.found:
             cost = float(np.sum(problem.costs[found.transitions]))
             status = Status.OPTIMAL if proven and cost <= bound + 1e-6 * max(1.0, cost) else Status.FEASIBLE

@@ -58,6 +58,6 @@ def _most_promising(
     total = graph.reach + bound
     waiting = np.flatnonzero(~graph.expanded & ~is_goal & (total < best - TIE))
     if len(waiting) > BATCH:
-        # Of equally promising nodes the farthest come first: paths that differ only in their order all tie.
-        waiting = waiting[np.lexsort((-graph.reach[waiting], np.round(total[waiting], 5)))[:BATCH]]
+        # Of equals, those nearest to the goal first.
+        waiting = waiting[np.argpartition((total + TIE * bound)[waiting], BATCH)[:BATCH]]
     return waiting

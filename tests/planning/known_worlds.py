@@ -93,8 +93,8 @@ def lights_out(rows: int, columns: int, seed: int) -> Problem:
     return Problem(space, start, dark, dark, presses, np.ones(len(at)))
 
 
-def wide_world(seed: int, changes: int = 200, attributes: int = 60) -> tuple[Problem, int]:
-    """Sixty counts and two hundred conversions; a goal made by changes at random, and how many that took."""
+def wide_world(seed: int, asked: int = 8, changes: int = 200, attributes: int = 60) -> tuple[Problem, int]:
+    """Sixty counts and two hundred conversions; exact values of some counts after random changes, and how many."""
     random = np.random.default_rng(seed)
     deltas = np.zeros((changes, attributes))
     for j in range(changes):
@@ -107,7 +107,7 @@ def wide_world(seed: int, changes: int = 200, attributes: int = 60) -> tuple[Pro
         if np.all(rho + deltas[j] >= 0):
             rho, made = rho + deltas[j], made + 1
     space = Product(tuple(f"a{i}" for i in range(attributes)), (Natural(),) * attributes)
-    asked = random.choice(attributes, 20, replace=False)
+    chosen = random.choice(attributes, asked, replace=False)
     low, high = np.full(attributes, -np.inf), np.full(attributes, np.inf)
-    low[asked] = high[asked] = rho[asked]
+    low[chosen] = high[chosen] = rho[chosen]
     return Problem(space, start, low, high, deltas, np.ones(changes)), made
