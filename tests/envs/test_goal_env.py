@@ -176,7 +176,7 @@ def test_rules_can_be_changed():
 def test_environments_of_one_game_share_their_compilation():
     programs: tuple[Any, ...] = _begin, _advance
 
-    def compiled():
+    def compiled() -> list[int]:
         return [program._cache_size() for program in programs]
 
     game = Mining(deposits=2)
