@@ -224,5 +224,5 @@ def test_a_rim_within_rounding_counts_as_reached() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_the_centre_of_a_goal() -> None:
-    goal = Goal(np.float32([1, -INF, 2, -INF]), np.float32([3, 5, INF, INF]))
+    goal = Goal(np.array([1, -INF, 2, -INF], np.float32), np.array([3, 5, INF, INF], np.float32))
     assert goal.centre.tolist() == [2, 5, 2, 0]

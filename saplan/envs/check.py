@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from saplan.algebra import Block, Cyclic, Exogenous, Integer, Natural, Real
-from saplan.games import Game
+from saplan.games.game import Game, State
 from saplan.games.world_errors import readable_errors
 
 MANY = 12
@@ -101,12 +101,12 @@ def play_at_random(world: Game[Any], steps: int, lanes: int, seed: int, show: Sh
 
 
 @eqx.filter_jit
-def _perceive(world: Game[Any], state: Any) -> tuple[Array, Array, Array]:
+def _perceive(world: Game[State], state: State) -> tuple[Array, Array, Array]:
     return jax.vmap(world.attributes)(state), jax.vmap(world.observe)(state), jax.vmap(world.over)(state)
 
 
 @eqx.filter_jit
-def _step(world: Game[Any], key: PRNGKeyArray, state: Any, action: Array, all_actions: bool) -> tuple[Any, Array]:
+def _step(world: Game[State], key: PRNGKeyArray, state: State, action: Array, all_actions: bool) -> tuple[State, Array]:
     """One step of every lane, and whether each coordinate would have stayed the same under some action."""
     keys = jax.random.split(key, len(action))
     step = jax.vmap(world.step)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from saplan.algebra import Product
 from saplan.envs.goal_boxes import GoalBox, achieved_box, box_reached, goal_box
 from saplan.errors import InputError, unknown_name
-from saplan.games import Game, make_game
+from saplan.games import make_game
+from saplan.games.game import Game, State
 from saplan.games.grid import SIDE
 from saplan.games.scene import Scene
 from saplan.goals import Goal, parse_goal
@@ -153,7 +154,7 @@ def rho_text(space: Product, rho: Float[np.ndarray, "K"]) -> str:
 
 # Compiled once per game, for any number of environments: a game is hashable and static.
 @partial(jax.jit, static_argnums=0)
-def _begin(game: Game[Any], key: PRNGKeyArray) -> tuple[PRNGKeyArray, Any, Goal, Array, Array, Array]:
+def _begin(game: Game[State], key: PRNGKeyArray) -> tuple[PRNGKeyArray, State, Goal, Array, Array, Array]:
     task_key, key = jax.random.split(key)
     state, goal = game.tasks(task_key)
     return key, state, goal, game.observe(state), game.attributes(state), game.over(state)
@@ -161,8 +162,8 @@ def _begin(game: Game[Any], key: PRNGKeyArray) -> tuple[PRNGKeyArray, Any, Goal,
 
 @partial(jax.jit, static_argnums=0)
 def _advance(
-    game: Game[Any], key: PRNGKeyArray, state: Any, action: Int[Array, ""]
-) -> tuple[PRNGKeyArray, Any, Array, Array, Array]:
+    game: Game[State], key: PRNGKeyArray, state: State, action: Int[Array, ""]
+) -> tuple[PRNGKeyArray, State, Array, Array, Array]:
     step_key, key = jax.random.split(key)
     state = game.step(step_key, state, action)
     return key, state, game.observe(state), game.attributes(state), game.over(state)

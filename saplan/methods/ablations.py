@@ -3,12 +3,11 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
 
 from saplan.algebra import Block, Cyclic, Integer, Product
 from saplan.algebra.base import Features, Values, features
 from saplan.errors import unknown_name
-from saplan.games import Game
+from saplan.games.game import Game, State
 from saplan.games.wrapper import GameWrapper
 
 FULL = "full"
@@ -45,7 +44,7 @@ ALGEBRAS: dict[str, Callable[[Block], Block]] = {"raw": raw, "integers": straigh
 
 
 @dataclass(frozen=True)
-class Ablated(GameWrapper[Any]):
+class Ablated(GameWrapper[State]):
     """A game with reduced blocks and the same numbers ρ."""
 
     algebra: str
@@ -56,7 +55,7 @@ class Ablated(GameWrapper[Any]):
         return Product(self.game.space.names, tuple(poorer(block) for block in self.game.space.blocks))
 
 
-def ablated(game: Game[Any], algebra: str) -> Game[Any]:
+def ablated(game: Game[State], algebra: str) -> Game[State]:
     """The game with this algebra; the game itself for the full algebra."""
     if algebra == FULL:
         return game

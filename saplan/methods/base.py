@@ -17,7 +17,7 @@ import optax
 from jaxtyping import Array, Float, Int32, PRNGKeyArray
 
 from saplan.algebra import Product
-from saplan.games import Game
+from saplan.games.game import Game, State
 from saplan.methods.encoders import Encoder
 from saplan.methods.policy import Policy, sample_actions
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, policy_loss, value_rollout
@@ -106,8 +106,8 @@ class Method(abc.ABC, Generic[Knowledge]):
 
     @abc.abstractmethod
     def first_knowledge(
-        self, game: Game[Any], settings: Any, key: PRNGKeyArray, lanes: RolloutState[Any]
-    ) -> tuple[Knowledge, RolloutState[Any]]:
+        self, game: Game[State], settings: Any, key: PRNGKeyArray, lanes: RolloutState[State]
+    ) -> tuple[Knowledge, RolloutState[State]]:
         """Knowledge before the first step, and the lanes with their first subgoals."""
 
     @abc.abstractmethod
@@ -130,7 +130,7 @@ class Method(abc.ABC, Generic[Knowledge]):
     def agent_of(self, learner: Learner[Knowledge], game: Game[Any], settings: Any) -> Any:
         """The trained agent inside a learner."""
 
-    def perceived(self, game: Game[Any]) -> Game[Any]:
+    def perceived(self, game: Game[State]) -> Game[State]:
         """The game as this method perceives it."""
         return game
 

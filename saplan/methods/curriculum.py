@@ -16,7 +16,8 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product, Rho
 from saplan.errors import InputError
-from saplan.games import GAMES, Game
+from saplan.games import GAMES
+from saplan.games.game import Game, State
 from saplan.goals import HAIR, Goal
 from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action
 from saplan.methods.base import KnowledgeUpdate, Learner, Method
@@ -85,8 +86,8 @@ class Curriculum(Method[CurriculumProgress]):
         return by_goal(game)
 
     def first_knowledge(
-        self, game: Game[Any], settings: CurriculumSettings, key: PRNGKeyArray, lanes: RolloutState[Any]
-    ) -> tuple[CurriculumProgress, RolloutState[Any]]:
+        self, game: Game[State], settings: CurriculumSettings, key: PRNGKeyArray, lanes: RolloutState[State]
+    ) -> tuple[CurriculumProgress, RolloutState[State]]:
         zero = jnp.zeros((), jnp.int32)
         knowledge = CurriculumProgress(zero + 1, zero, zero, jnp.ones(settings.lanes, bool))
         subgoal, distance = draw_goals(game, settings, key, lanes.rho, knowledge.stage)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
-from saplan.games import Game
+from saplan.games.game import Game, State
 from saplan.methods.encoders import Encoder
 from saplan.rl.history import History, repeats
 from saplan.rl.networks import GoalNetwork, Head
@@ -89,7 +89,7 @@ def sample_actions(
     key: PRNGKeyArray,
     observation: Shaped[Array, "n slots"],
     place: Shaped[Array, "n signs"],
-    lanes: RolloutState[Any],
+    lanes: RolloutState[State],
 ) -> Int[Array, "n"]:
     """An action per lane, by the policy that plays there."""
     trunk = policy.trunk(observation, lanes.rho)

@@ -16,7 +16,8 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray
 from saplan.algebra import Product
 from saplan.algebra.serialize import space_from_json, space_to_json
 from saplan.errors import InputError
-from saplan.games import GAMES, Game
+from saplan.games import GAMES
+from saplan.games.game import Game, State
 from saplan.perception.observation import OBSERVATIONS, Observer
 from saplan.storage.arrays import about_in, header_of, to_bytes
 from saplan.storage.files import make_directory, read_bytes, replace_file
@@ -183,7 +184,11 @@ def plain_rules(game: Game[Any]) -> Any:
 
 
 def draw_labels(
-    game: Game[Any], observer: Observer, pairs: int, seed: int, progress: Callable[[int], None] = lambda done: None
+    game: Game[State],
+    observer: Observer[State],
+    pairs: int,
+    seed: int,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> tuple[np.ndarray, Float[np.ndarray, "pairs K"]]:
     """Observations and attributes of independent states, each on its own map.
 
@@ -200,12 +205,12 @@ def draw_labels(
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _draw(game: Game[Any], observer: Observer, keys: Key[Array, "n"]) -> tuple[Array, Float[Array, "n K"]]:
+def _draw(game: Game[State], observer: Observer[State], keys: Key[Array, "n"]) -> tuple[Array, Float[Array, "n K"]]:
     def some_state(key: PRNGKeyArray) -> Any:
         start_key, walk_key = jax.random.split(key)
         return jax.lax.scan(step, game.anywhere(start_key), jax.random.split(walk_key, WALK))[0]
 
-    def step(state: Any, key: PRNGKeyArray) -> tuple[Any, None]:
+    def step(state: State, key: PRNGKeyArray) -> tuple[State, None]:
         act_key, step_key = jax.random.split(key)
         return game.step(step_key, state, jax.random.randint(act_key, (), 0, len(game.actions))), None
 

@@ -7,7 +7,7 @@ counts have to be counted, amounts measured, and the positions of a switch disti
 
 import colorsys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int16, UInt8
 
 from saplan.errors import unknown_name
-from saplan.games.game import Game
+from saplan.games.game import Game, State
 from saplan.games.grid import EDGE_WORDS, OFFSETS, PITCH, SIDE
 
 SHADES = 16
@@ -26,10 +26,10 @@ OBSERVATIONS = ("words", "picture")
 
 
 @dataclass(frozen=True)
-class Observer:
+class Observer(Generic[State]):
     """A function from the states of a game to observations."""
 
-    game: Game[Any]
+    game: Game[State]
     name: str = "words"
 
     def __post_init__(self) -> None:
@@ -57,18 +57,18 @@ class Observer:
         shape: jax.ShapeDtypeStruct = jax.eval_shape(function, jax.eval_shape(self.game.reset, jax.random.key(0)))
         return shape
 
-    def __call__(self, state: Any) -> Array:
+    def __call__(self, state: State) -> Array:
         """The observation of a state."""
         return self.words(state) if self.name == "words" else self.picture(state)
 
-    def words(self, state: Any) -> Int16[Array, "slots"]:
+    def words(self, state: State) -> Int16[Array, "slots"]:
         """The words of the map, and one word (row, place, shade) for every place of the shelf that is not empty."""
         shade = jnp.round(self.game.shelf(state).reshape(-1) * SHADES).astype(jnp.int32)
         place = jnp.arange(len(shade)) * SHADES
         held = jnp.where(shade > 0, self.game.vocabulary + place + shade - 1, 0)
         return jnp.concatenate([self.game.observe(state), held.astype(jnp.int16)])
 
-    def picture(self, state: Any) -> UInt8[Array, "height width 3"]:
+    def picture(self, state: State) -> UInt8[Array, "height width 3"]:
         """One pixel per cell, the agent in the middle; the shelf below."""
         ground, shelf = self._map(self.game.observe(state).astype(jnp.int32)), self.game.shelf(state)
         width = max(PITCH, shelf.shape[1])

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from saplan.games import Game
+from saplan.games.game import Game, State
 from saplan.games.scene import Scene
 
 Rho = tuple[float, ...]
@@ -29,7 +29,7 @@ class Start:
 
 # Maps are drawn rarely: a quick compilation matters more than a fast program.
 @partial(jax.jit, static_argnums=0, compiler_options={"xla_backend_optimization_level": 0})
-def _draw(game: Game[Any], key: PRNGKeyArray) -> tuple[Any, Float[Array, "K"]]:
+def _draw(game: Game[State], key: PRNGKeyArray) -> tuple[State, Float[Array, "K"]]:
     state = game.reset(key)
     return state, game.attributes(state)
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from saplan.errors import InputError
-from saplan.games import Game
+from saplan.games.game import Game, State
 from saplan.games.scene import Scene
 from saplan.goals import Goal, format_goal, parse_goal
 from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_goal, planner_settings_for
@@ -24,7 +24,7 @@ PATIENCE = 10.0
 
 
 @partial(jax.jit, static_argnums=0)
-def _over(game: Game[Any], state: Any) -> Bool[Array, ""]:
+def _over(game: Game[State], state: State) -> Bool[Array, ""]:
     return game.over(state)
 
 
@@ -150,7 +150,7 @@ class Task:
 
 
 @partial(jax.jit, static_argnums=0)
-def _attributes(game: Game[Any], state: Any) -> Float[Array, "K"]:
+def _attributes(game: Game[State], state: State) -> Float[Array, "K"]:
     return game.truth(state)
 
 

@@ -7,7 +7,7 @@ subgoal. Methods whose subgoals are not changes bring their own `Judge`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple
+from typing import Generic, NamedTuple
 
 import equinox as eqx
 import jax
@@ -105,7 +105,7 @@ class Change(NamedTuple):
 
 
 Act = Callable[
-    [PRNGKeyArray, Shaped[Array, "lanes slots"], Shaped[Array, "lanes signs"], RolloutState[Any]], Int[Array, "lanes"]
+    [PRNGKeyArray, Shaped[Array, "lanes slots"], Shaped[Array, "lanes signs"], RolloutState[State]], Int[Array, "lanes"]
 ]
 """(key, observations, places, lanes) → an action per lane. A place identifies where the agent has been before."""
 Propose = Callable[[PRNGKeyArray, Float[Array, "lanes K"]], Proposal]
@@ -118,7 +118,7 @@ Judge = Callable[[Change, Float[Array, "lanes W"]], StepOutcome]
 class Behaviour(Generic[State]):
     """How a method plays: its policy, its proposals, its verdict on a step, and a fresh map per lane."""
 
-    act: Act
+    act: Act[State]
     propose: Propose
     judge: Judge
     fresh: State

@@ -1,14 +1,13 @@
 """Success on a fixed set of tasks, and the causes of failure."""
 
 import functools
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from saplan.games import Game, task_set
+from saplan.games.game import Game, State, task_set
 from saplan.games.world_errors import readable_errors
 from saplan.goals import Goal
 from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings
@@ -35,7 +34,7 @@ def evaluate(
 
 
 @functools.lru_cache(maxsize=2)
-def _tasks(game: Game[Any], count: int, seed: int) -> tuple[Any, Goal]:
+def _tasks(game: Game[State], count: int, seed: int) -> tuple[State, Goal]:
     """Tasks, kept for the next agent: on exchange they take longer to draw than to carry out."""
     return task_set(game, count, seed)
 

@@ -12,7 +12,7 @@ from saplan.errors import InputError
 from .samples import BLOCKS, labels
 
 
-def descendants(kind: type) -> Iterator[type]:
+def descendants(kind: type[object]) -> Iterator[type[object]]:
     for child in kind.__subclasses__():
         yield child
         yield from descendants(child)

@@ -32,11 +32,11 @@ class Counter(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.count = int(self.np_random.integers(3))
-        return np.float32([self.count]), {}
+        return np.array([self.count], np.float32), {}
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.count += int(action)
-        return np.float32([self.count]), 0.0, self.count >= 5, False, {}
+        return np.array([self.count], np.float32), 0.0, self.count >= 5, False, {}
 
 
 class Broken(Counter):
@@ -77,7 +77,8 @@ def test_games_of_all_kinds_pass(game: Game[Any]) -> None:
 
 
 def broken(**members: Any) -> Game[Any]:
-    return type("BrokenCorridor", (Corridor,), members)()
+    game: Game[Any] = type("BrokenCorridor", (Corridor,), members)()
+    return game
 
 
 def with_count(change: Any) -> Any:

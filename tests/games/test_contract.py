@@ -70,7 +70,7 @@ def test_games_outside_of_jit_do_not_compile_anew_every_time(name: str) -> None:
     game, compiled = make_game(name), []
     game.tasks(jax.random.key(0))
 
-    def listen(event: str, duration: float, **_: Any) -> None:
+    def listen(event: str, duration_secs: float, **_: Any) -> None:
         if event.endswith("backend_compile_duration"):
             compiled.append(event)
 
@@ -114,7 +114,7 @@ def reachable(height: int, width: int, walls: set[tuple[int, int]], start: tuple
 
 
 @every_game
-def test_maps_are_sound(game: Game[Any]) -> None:
+def test_maps_are_sound(game: Any) -> None:
     states, rules = fresh(game, 7), game.maps
     ground, items = jax.tree.map(np.asarray, states.ground), all_items(states)
     for g in range(LANES):
@@ -215,7 +215,8 @@ def test_feasible_in_switches_follows_the_switch(kinds: int) -> None:
 
 def in_arch(v: np.ndarray) -> np.ndarray:
     distance = np.hypot(v[..., 0] - 6, v[..., 1] - 1)
-    return np.all(v >= 0, axis=-1) & (distance >= 2.5) & (distance <= 7)
+    inside: np.ndarray = np.all(v >= 0, axis=-1) & (distance >= 2.5) & (distance <= 7)
+    return inside
 
 
 def test_feasible_in_mining_is_the_chance_of_staying_inside() -> None:
@@ -252,7 +253,7 @@ def test_the_check_for_reused_keys_can_fail() -> None:
 
 
 @every_game
-def test_games_are_static_values(game: Game[Any]) -> None:
+def test_games_are_static_values(game: Any) -> None:
     twin = type(game)(**{field.name: getattr(game, field.name) for field in dataclasses.fields(game)})
     assert twin == game
     assert hash(twin) == hash(game)

@@ -2,7 +2,7 @@
 
 import heapq
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 import jax
@@ -27,7 +27,7 @@ TASK_GAMES: dict[str, Game[Any]] = {
 }
 
 
-def asked(game: Game[Any]) -> np.ndarray:
+def asked(game: Any) -> np.ndarray:
     """The counts that the tasks of a game ask for."""
     _, goals = fixed_tasks(game)
     wanted = np.isfinite(goals.low)
@@ -37,10 +37,11 @@ def asked(game: Game[Any]) -> np.ndarray:
     return np.asarray(goals.low[:, game.kinds : 2 * game.kinds]).astype(int)
 
 
-def offered(game: Game[Any]) -> np.ndarray:
+def offered(game: Any) -> np.ndarray:
     """The counts on the maps of the tasks of a game."""
     states, _ = fixed_tasks(game)
-    return np.sum(np.asarray(states.objects).reshape(TASKS, game.kinds, game.most) != -1, axis=2)
+    counts: np.ndarray = np.sum(np.asarray(states.objects).reshape(TASKS, game.kinds, game.most) != -1, axis=2)
+    return counts
 
 
 @pytest.mark.parametrize("name", TASK_GAMES)
@@ -135,7 +136,7 @@ def test_goal_distances_are_those_of_the_attribute_graph(game: Exchange) -> None
 
 
 def test_goal_distances_with_two_kinds() -> None:
-    game = TASK_GAMES["two kinds of exchange"]
+    game: Any = TASK_GAMES["two kinds of exchange"]
     distances = jax.jit(game.goal_distances)
     for offers in itertools.product(range(5), repeat=2):
         table = np.asarray(distances(jnp.array(offers)))
@@ -176,7 +177,7 @@ def test_an_exchange_goal_has_a_uniform_distance() -> None:
     lengths = tables[np.arange(TASKS), *goals.T]
     assert np.all((lengths >= 1) & (lengths <= game.farthest))
     # Every map has its own possible distances; the rank of the drawn one among them must be flat.
-    expected: Counter[int] = Counter()
+    expected: dict[int, float] = defaultdict(float)
     for table in tables:
         possible = [int(length) for length in np.unique(table) if 1 <= length <= game.farthest]
         for length in possible:
@@ -204,14 +205,15 @@ def test_an_exchange_goal_is_uniform_among_those_at_its_distance() -> None:
 
 def arch(points: np.ndarray) -> np.ndarray:
     distance = np.hypot(points[:, 0] - 6, points[:, 1] - 1)
-    return (points.min(axis=1) >= 0) & (distance >= 2.5) & (distance <= 7)
+    inside: np.ndarray = (points.min(axis=1) >= 0) & (distance >= 2.5) & (distance <= 7)
+    return inside
 
 
 def assert_uniform(points: np.ndarray, reference: np.ndarray) -> None:
     """Whether points fill a region as evenly as (many more) reference points do, cell by cell."""
     edges = (np.linspace(0, 13, 14), np.linspace(0, 8, 9))
-    drawn = np.histogram2d(*points.T, bins=edges)[0]
-    expected = np.histogram2d(*reference.T, bins=edges)[0] * len(points) / len(reference)
+    drawn = np.histogram2d(points[:, 0], points[:, 1], bins=edges)[0]
+    expected = np.histogram2d(reference[:, 0], reference[:, 1], bins=edges)[0] * len(points) / len(reference)
     common = expected >= 8
     assert common.sum() >= 5
     chi_square = np.sum((drawn - expected)[common] ** 2 / expected[common])

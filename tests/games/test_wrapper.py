@@ -124,7 +124,7 @@ def read(observations: Array) -> tuple[Array, Array]:
     return jnp.tile(jnp.array([3.5, 2.0]), (len(observations), 1)), jnp.full((len(observations), 2), 0.75)
 
 
-VIEWS: dict[type[GameWrapper], GameWrapper] = {
+VIEWS: dict[type[GameWrapper[Any]], GameWrapper[Any]] = {
     Rounded: Rounded(GAME),
     Ablated: Ablated(GAME, "raw"),
     FittedGame: FittedGame(GAME, read, "words", "digest"),
@@ -162,11 +162,12 @@ def answer(game: Game[Any], name: str) -> Any:
 def same(one: Any, other: Any) -> bool:
     if isinstance(one, Exception | ItemFacts):
         return repr(one) == repr(other)
-    alike = jax.tree.structure(one) == jax.tree.structure(other)
+    structures: list[Any] = [jax.tree.structure(one), jax.tree.structure(other)]
+    alike: bool = structures[0] == structures[1]
     return alike and all(np.array_equal(a, b) for a, b in zip(*map(jax.tree.leaves, (one, other)), strict=True))
 
 
-def every_view(kind: type[GameWrapper] = GameWrapper) -> set[type[GameWrapper]]:
+def every_view(kind: type[GameWrapper[Any]] = GameWrapper) -> set[type[GameWrapper[Any]]]:
     found = {sub for sub in kind.__subclasses__() if sub.__module__.startswith("saplan.")}
     return found | {deeper for sub in found for deeper in every_view(sub)}
 
@@ -182,7 +183,7 @@ def test_the_odd_game_departs_from_every_default(name: str) -> None:
 
 @pytest.mark.parametrize("kind", VIEWS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("name", PUBLIC)
-def test_a_view_forwards(kind: type[GameWrapper], name: str) -> None:
+def test_a_view_forwards(kind: type[GameWrapper[Any]], name: str) -> None:
     if name in CHANGED[kind]:
         assert name in vars(kind)
     else:

@@ -1,6 +1,7 @@
 """The curriculum: goals at the distance asked for, hindsight that is true, and stages that advance on success alone."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +23,7 @@ from tests.methods.probe import GAME
 from tests.methods.structured.opinions import steps_of
 
 METHOD = Curriculum()
-TINY = {"lanes": 16, "rollout": 16, "hidden": 8, "minibatches": 2, "epochs": 1}
+TINY: dict[str, Any] = {"lanes": 16, "rollout": 16, "hidden": 8, "minibatches": 2, "epochs": 1}
 
 
 def drawn(name: str, stage: int, lanes: int = 32):
@@ -134,8 +135,8 @@ def test_a_wrapped_game_draws_the_goals_of_its_game(name: str, wrap) -> None:
     game = make_game(name)
     wrapped = wrap(game)
     rho = jax.vmap(game.attributes)(fresh_maps(game, jax.random.key(0), 4))
-    draw = lambda game: draw_goals(game, settings, jax.random.key(1), rho, jnp.int32(2))  # noqa: E731
     settings = METHOD.settings_for(wrapped)
+    draw = lambda game: draw_goals(game, settings, jax.random.key(1), rho, jnp.int32(2))  # noqa: E731
     for plain, through in zip(draw(game), draw(wrapped), strict=True):
         np.testing.assert_array_equal(plain, through)
     assert wrapped.tolerance == game.tolerance

@@ -55,6 +55,8 @@ def test_every_executor_decides(game: str, method: str) -> None:
             assert (explanation.found, explanation.path, explanation.options) == (True, (), ())
             continue
         weighed = decision.alternatives
+        assert weighed is not None
+        assert decision.chosen is not None
         np.testing.assert_array_equal(executor.delta[k], weighed.change(executor.rho[k], decision.chosen))
         if decision.outcome is Outcome.FOUND:
             assert np.isfinite(weighed.cost[decision.chosen])
@@ -66,14 +68,18 @@ def test_every_executor_decides(game: str, method: str) -> None:
 @pytest.mark.parametrize("game", ["switches", "mining"])
 def test_nothing_is_asked_again_to_explain_a_decision(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = saplan.load(game)
-    executor, asked = decided(agent, 1), []
+    executor = decided(agent, 1)
+    asked: list[np.ndarray] = []
     (decision,) = executor.decisions
     monkeypatch.setattr(structured, "price_first", None)
     monkeypatch.setattr(structured, "price_edges", None)
     price = structured.price_spread
-    monkeypatch.setattr(
-        structured, "price_spread", lambda agent, rho, planner: asked.append(rho) or price(agent, rho, planner)
-    )
+
+    def asking(agent: Any, rho: np.ndarray, planner: Any) -> Any:
+        asked.append(rho)
+        return price(agent, rho, planner)
+
+    monkeypatch.setattr(structured, "price_spread", asking)
     explanation = explain(agent, decision)
     assert len(explanation.path) > 1
     assert not any(np.array_equal(rho[0], executor.rho[0]) for rho in asked), "the present ρ was priced to decide"

@@ -1,5 +1,7 @@
 """The oracle solves what can be solved, by walks that are as short as they can be."""
 
+import operator
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,10 +9,10 @@ import numpy as np
 import pytest
 
 from saplan.errors import InputError
-from saplan.games import make_game, task_set
+from saplan.games import Mining, make_game, task_set
 from saplan.games.grid import NOWHERE, PITCH, SIDE
 from saplan.goals import parse_goal
-from saplan.methods.oracle import FAR, Oracle, all_walks, items, walks
+from saplan.methods.oracle import FAR, MiningOracle, Oracle, all_walks, items, walks
 from saplan.planning import Outcome
 from saplan.training.evaluate import evaluate
 from tests.methods.probe import GAME
@@ -54,7 +56,7 @@ def test_the_test_tasks_can_be_solved(name: str, least: float, tasks: int) -> No
 
 
 def test_a_task_of_one_change_takes_the_walk_and_one_more() -> None:
-    game = make_game("mining")
+    game = Mining()
     states, _ = task_set(game, 12, 0)
     goal = parse_goal(game.space, "hammer=1")
     goals = type(goal)(np.tile(goal.low, (12, 1)), np.tile(goal.high, (12, 1)))
@@ -89,15 +91,17 @@ def test_rules_other_than_the_defaults_are_obeyed() -> None:
 
 def test_on_mining_it_reckons_with_the_yield_that_the_rules_have_fixed() -> None:
     """It used to hope for another draw after a refused blow, with the same hammer."""
-    game = make_game("mining")
+    game = Mining()
     states, goals = task_set(game, 2, 0)
     heavy = game.yield_high - 0.01
     near_the_rim = jnp.array([12.9, 1.0])  # the outer rim is at 13: this hammer's blow would leave S
     states = replace_all(states, minerals=near_the_rim, hammer=1, yields=heavy)
     one = Oracle(game).executor(states, goals)
     length = np.zeros(game.items, int)
+    assert isinstance(one, MiningOracle)
     assert (one.remaining(0, length)[: game.deposits] >= FAR).all()
     light = Oracle(game).executor(replace_all(states, minerals=jnp.array([12.0, 1.0]), hammer=1, yields=0.51), goals)
+    assert isinstance(light, MiningOracle)
     assert (light.remaining(0, length)[: game.deposits] < FAR).any()
 
 
@@ -106,5 +110,5 @@ def replace_all(states, **fields):
     for name, value in fields.items():
         old = getattr(states, name)
         new = jnp.broadcast_to(jnp.asarray(value, old.dtype), old.shape)
-        states = eqx.tree_at(lambda s, name=name: getattr(s, name), states, new)
+        states = eqx.tree_at(operator.attrgetter(name), states, new)
     return states

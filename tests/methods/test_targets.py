@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -74,7 +75,7 @@ def teach(settings: StructuredSettings, steps: Trajectory, reward: Array) -> Tar
     return transition_targets(GAME.space, settings, MEMORY, entry, rollout, values, reward)[0]
 
 
-def taught(steps: Trajectory = STEPS, reward: Array = REWARD, **numbers: bool) -> Targets:
+def taught(steps: Trajectory = STEPS, reward: Array = REWARD, **numbers: bool) -> Any:
     """With the leading axis split into time and lanes again."""
     return jax.tree.map(
         lambda x: np.asarray(x).reshape(3, 2, *x.shape[1:]), teach(replace(RULES, **numbers), steps, reward)

@@ -89,7 +89,7 @@ def test_plans_go_the_only_way(planning) -> None:
     assert plan.outcome is Outcome.FOUND
     assert plan.transitions == (toggle, up, up, up)
     assert plan.rho[-1] == (3.0, 1.0)
-    assert all(step.probability > 0.9 and 0.8 < step.steps < GAME.length + 1.5 for step in plan.path)
+    assert all((step.probability or 0) > 0.9 and 0.8 < (step.steps or 0) < GAME.length + 1.5 for step in plan.path)
     assert trained().plan(standing(1, 3, 0), "lamp=1", planning).transitions == (toggle,)
 
 
@@ -149,7 +149,9 @@ def test_learners_side_by_side_branch_as_one_does() -> None:
     settings = replace(SMALL, capacity=16)
     learner = begun(0, settings)
     pair = jax.tree.map(lambda x: jnp.stack([x, x]), learner)
-    alone = jax.make_jaxpr(lambda x: train_chunk.__wrapped__(METHOD, GAME, settings, 10, 2, 2, x))(learner)
-    together = jax.make_jaxpr(lambda x: train_chunk_of_each.__wrapped__(METHOD, GAME, settings, 10, 2, 2, x))(pair)
+    one: Any = train_chunk
+    several: Any = train_chunk_of_each
+    alone = jax.make_jaxpr(lambda x: one.__wrapped__(METHOD, GAME, settings, 10, 2, 2, x))(learner)
+    together = jax.make_jaxpr(lambda x: several.__wrapped__(METHOD, GAME, settings, 10, 2, 2, x))(pair)
     for program in (alone, together):
         assert branches(program.jaxpr).count(3) == 2, "room for 4, 8 or 16 transitions, in targets and in losses"

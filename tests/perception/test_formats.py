@@ -17,7 +17,7 @@ from saplan.errors import InputError
 from saplan.games import make_game
 from saplan.perception import fit
 from saplan.perception.fit import fit_labels
-from saplan.perception.fitted import FittedFile, read_fitted, write_fitted
+from saplan.perception.fitted import FittedFile, FittedGame, read_fitted, write_fitted
 from saplan.perception.labels import Labels, draw_labels, game_labels, read_labels, write_labels
 from saplan.perception.observation import Observer
 from saplan.perception.regressor import RegressorSettings
@@ -208,6 +208,7 @@ def test_from_labels_to_an_agent(tmp_path: Path, capsys: Any) -> None:
     assert main([*command, *rules, *sizes]) == 0, capsys.readouterr().err
     agent = load(run)
     assert agent.game.misread
+    assert isinstance(agent.game, FittedGame)
     assert agent.game.game == make_game("switches", kinds=2, maps=GAME.maps)
     assert main(["evaluate", str(run), "--tasks", "3", "--budget", "5"]) == 0
     assert main(["plan", str(run), "--goal", "red=1", "--budget", "3", "--anyway"]) == 0

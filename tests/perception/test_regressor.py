@@ -1,6 +1,7 @@
 """f̂ on problems with known answers, in every geometry and on every kind of observation."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -52,7 +53,9 @@ def vectors(rho: np.ndarray) -> np.ndarray:
     angle = 2 * np.pi * rho[:, 2] / 5
     label = np.eye(3)[rho[:, 4].astype(int)]
     parts = [3 - 2 * rho[:, 0], rho[:, 1] / 7, np.cos(angle + 1), np.sin(angle + 1), rho[:, 3] * 100]
-    return np.c_[np.stack(parts, axis=1), label @ np.array([[1.0, 2], [0, -1], [3, 0]])].astype(np.float32)
+    mixed = label @ np.array([[1.0, 2], [0, -1], [3, 0]])
+    numbers: np.ndarray = np.c_[np.stack(parts, axis=1), mixed].astype(np.float32)
+    return numbers
 
 
 def test_vectors() -> None:
@@ -118,6 +121,6 @@ def test_pictures_are_counted() -> None:
     ("name", "value"),
     [("hidden", 0), ("steps", 0), ("batch", -1), ("rate", 0.0), ("rate", float("nan")), ("held_back", 1.0)],
 )
-def test_bad_settings_are_refused(name: str, value: float) -> None:
+def test_bad_settings_are_refused(name: str, value: Any) -> None:
     with pytest.raises(InputError, match=name):
         RegressorSettings(**{name: value})

@@ -17,7 +17,7 @@ def line(changes: list[list[float]], costs: list[float], low: float, high: float
 
     def edges(rho: np.ndarray) -> SpreadEdges:
         ends = rho[:, None, None, :] + np.array(changes, np.float32)[None, :, :, None]
-        real = ((ends >= low) & (ends <= high)).all(axis=3)
+        real: np.ndarray = np.all((ends >= low) & (ends <= high), axis=3)
         cost = np.broadcast_to(np.array(costs, np.float32), real.shape[:2]).copy()
         return SpreadEdges(ends, real, cost, np.exp(-cost), 10 * cost)
 
@@ -26,8 +26,8 @@ def line(changes: list[list[float]], costs: list[float], low: float, high: float
 
 def one_route(edges: Any, start: float, low: float, high: float, raised: Any = (), **bounds: Any) -> Any:
     landscape = Landscape(CELL, edges, **({"max_nodes": 10_000, "max_seconds": 60.0} | bounds))
-    box = [np.array([[x]], np.float32) for x in (start, low, high)]
-    return landscape.routes(*box, raised)[0]
+    arguments: Any = [*(np.array([[x]], np.float32) for x in (start, low, high)), raised]
+    return landscape.routes(*arguments)[0]
 
 
 def at(x: float) -> np.ndarray:
@@ -94,7 +94,11 @@ def test_the_bounds_hold() -> None:
 
 def test_a_landscape_grows_and_old_routes_stay_right() -> None:
     landscape = Landscape(CELL, line([[1.0, 1.0]], [1.0], 0, 20), 1000, 60.0)
-    ask = lambda *box: landscape.routes(*(np.array([[x]], np.float32) for x in box))[0]  # noqa: E731
+
+    def ask(*box: float) -> Any:
+        arrays: Any = [np.array([[x]], np.float32) for x in box]
+        return landscape.routes(*arrays)[0]
+
     first = ask(5.0, 8.0, 8.0)
     second = ask(0.0, 8.0, 8.0)
     assert first.successors(at(5.0)).total[0] == pytest.approx(3.0)
@@ -104,11 +108,13 @@ def test_a_landscape_grows_and_old_routes_stay_right() -> None:
 
 def test_what_a_bound_cut_off_is_gone_on_with() -> None:
     landscape = Landscape(CELL, line([[0.25, 0.25]], [1.0], 0, 50), 10_000, max_seconds=0.0)
-    box = [np.array([[x]], np.float32) for x in (0.0, 5.0, 5.0)]
+    box: Any = [np.array([[x]], np.float32) for x in (0.0, 5.0, 5.0)]
     assert landscape.routes(*box)[0].successors(at(0.0)) is not None
     assert not landscape.complete
     landscape.max_seconds = 60.0
-    assert landscape.routes(*box)[0].successors(at(0.0)).total[0] == pytest.approx(20.0)
+    successors = landscape.routes(*box)[0].successors(at(0.0))
+    assert successors is not None
+    assert successors.total[0] == pytest.approx(20.0)
     assert landscape.complete
 
 
@@ -166,8 +172,14 @@ def test_a_path_of_means_ends_at_the_goal() -> None:
 
 
 def test_the_detector_is_asked_about_every_place_once() -> None:
-    edges, asked = line([[0.75, 1.0, 1.25]], [1.0], 0, 10), []
-    route = one_route(lambda rho: asked.append(rho.copy()) or edges(rho), 0.0, 2.75, 3.25)
+    edges = line([[0.75, 1.0, 1.25]], [1.0], 0, 10)
+    asked: list[np.ndarray] = []
+
+    def asking(rho: np.ndarray) -> Any:
+        asked.append(rho.copy())
+        return edges(rho)
+
+    route = one_route(asking, 0.0, 2.75, 3.25)
     asked.clear()
     for _ in range(3):
         assert route.successors(at(0.0)) is not None

@@ -231,5 +231,6 @@ def test_a_plan_carries_the_estimates_that_its_edges_were_priced_with() -> None:
     assert first == PlannedTransition(1, (2.0,), float(np.exp(np.float32(-4))), None)
     assert second == PlannedTransition(0, (3.0,), float(np.exp(np.float32(-1))), 12.0)
     successors = found.successors(np.array([0.0], np.float32))
+    assert successors is not None
     np.testing.assert_allclose(successors.probability, np.exp([-1.0, -4.0]), rtol=1e-6)
     np.testing.assert_allclose(successors.with_first(np.array([0.5, 3.0])), [5.5, 4.0])

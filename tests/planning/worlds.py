@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from saplan.planning import EdgeFunction, Edges, Plan, Route, search
 Table = dict[int, list[tuple[int, float]]]
 """From every node the (end, cost) of its transitions, in order."""
 INFINITE = float("inf")
+Node = TypeVar("Node", bound=Hashable)
 
 
 def edges_of(table: Table) -> EdgeFunction:
@@ -27,12 +29,12 @@ def edges_of(table: Table) -> EdgeFunction:
     return edges
 
 
-def rows(*values: object) -> np.ndarray:
+def rows(*values: Any) -> np.ndarray:
     """One row per value: a number, or a tuple of them."""
     return np.array([np.atleast_1d(value) for value in values], np.float32)
 
 
-def route(edges: EdgeFunction, start: object, low: object, high: object | None = None, **bounds: float) -> Route:
+def route(edges: EdgeFunction, start: object, low: object, high: object | None = None, **bounds: Any) -> Route:
     """One search for low <= ρ <= high, or for exactly `low`."""
     starts = rows(start)
     grain = np.ones(starts.shape[1], np.float32)
@@ -51,7 +53,7 @@ def cost_along(edges: EdgeFunction, plan: Plan) -> float:
 
 
 def dijkstra(
-    start: Hashable, neighbours: Callable[[Hashable], Iterable[tuple[Hashable, float]]], is_goal: Callable
+    start: Node, neighbours: Callable[[Node], Iterable[tuple[Node, float]]], is_goal: Callable[[Node], bool]
 ) -> float:
     """The cost of the cheapest path to a goal, infinite if there is none."""
     best, heap = {start: 0.0}, [(0.0, 0, start)]

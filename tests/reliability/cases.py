@@ -16,7 +16,7 @@ GAMES = {
     "exchange": Exchange(kinds=2, most=3, gives=((0, 2), (3, 0)), takes=((0, 1), (2, 0)), maps=SMALL_MAPS),
     "mining": Mining(deposits=1, maps=SMALL_MAPS),
 }
-OWN = {"tower": tower, "lamps": lamps}
+OWN: dict[str, Any] = {"tower": tower, "lamps": lamps}
 CASES = (*(f"{game}-{method}" for game in GAMES for method in METHODS), *OWN)
 USUAL = CASES[0]
 

@@ -211,7 +211,11 @@ TEXTS: dict[str, Callable[[bytes], bytes]] = {
 def spoilt_texts(group: str, base: str, words: Words, text: Callable[[Path], bytes], write: Rewrite) -> Iterator[Case]:
     """JSON that is none, or that no one would write."""
     for name, change in TEXTS.items():
-        yield Case(group, name, base, lambda thing, c=change: write(thing, c(text(thing))), words)
+
+        def spoil(thing: Path, change: Any = change) -> None:
+            write(thing, change(text(thing)))
+
+        yield Case(group, name, base, spoil, words)
 
 
 # The JSON of every kind of thing.
@@ -257,7 +261,8 @@ def with_header(header: bytes, data: bytes) -> bytes:
 
 
 def about_text(thing: Path) -> bytes:
-    return json.loads(header_of((thing / "file").read_bytes())[0])["__metadata__"]["saplan"].encode()
+    text: str = json.loads(header_of((thing / "file").read_bytes())[0])["__metadata__"]["saplan"]
+    return text.encode()
 
 
 def write_about(thing: Path, text: bytes) -> None:
@@ -620,6 +625,7 @@ def agent_cases(folder: Path, base: str, each: int) -> Iterator[Case]:
     free = ("about", "config.eval_points", "config.eval_tasks", "manifest_sha256")
     group, words = f"manifests of agents of {base}", PLAN if base == "structured-switches" else EVALUATE
     yield from spoilt_data(group, base, words, read, write_agent_manifest, free, manifest, each)
+    about: Any
     for about in ([], "x", 5, {"steps_trained": True}, {"steps_trained": HUGE}, {"hardware": []}, {"command": 5}):
 
         def spoil(run: Path, about: Any = about) -> None:
@@ -629,6 +635,7 @@ def agent_cases(folder: Path, base: str, each: int) -> Iterator[Case]:
 
 
 def seal_cases(base: str) -> Iterator[Case]:
+    value: Any
     for value in (None, 5, [], "", "0" * 64, ESCAPE):
 
         def spoil(run: Path, value: Any = value) -> None:

@@ -21,6 +21,7 @@ from saplan.envs.episodes import Host
 from saplan.errors import InputError
 from saplan.methods.agent import DEFAULT_PLANNER
 from saplan.methods.base import train_chunk
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.planning import Outcome
 from saplan.rl.finite import NO_FAULT, name_fault
 from saplan.training import loop as loop_module
@@ -51,7 +52,7 @@ def cut_off(run: Path, where: Path) -> Path:
 def restart(case: str, processes: int = 0) -> None:
     """What another process has of a world: nothing of what was played."""
     if case == "tower":
-        own.restarted(config_of(case).game, processes)
+        own.restarted(world_of(case), processes)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -73,7 +74,7 @@ def test_a_run_of_gymnasium_goes_on_in_processes(whole: Whole, tmp_path: Path) -
     train_runs([config_of("tower")], [run], RunOptions(chunk=2, save_every=0), resume=True)
     assert end_of(run) == wanted
     run = cut_off(whole("tower"), tmp_path / "again")
-    config_of("tower").game.workers.end()
+    world_of("tower").workers.end()
     restart("tower")
     saplan.resume(run, world_of("tower"), chunk=2, save_every=0)
     assert end_of(run) == wanted
@@ -99,6 +100,7 @@ def test_looks_leave_training_as_it_is(whole: Whole, tmp_path: Path, monkeypatch
     monkeypatch.setattr(loop_module, "planner_settings_for", lambda settings: hasty)
     saplan.train(config.game, config.steps, 0, config.settings, tmp_path / "run", 3, 200, chunk=2, save_every=0)
     agent = saplan.load(tmp_path / "run", config.game)
+    assert isinstance(agent, StructuredAgent)
     found = {tuple(delta) for delta in np.asarray(agent.memory.delta)[: int(agent.memory.size)].tolist()}
     assert found == own.POSSIBLE
     assert end_of(tmp_path / "run")[:2] == end_of(whole(case))[:2]

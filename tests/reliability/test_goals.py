@@ -10,6 +10,7 @@ import pytest
 
 from saplan.cli import main
 from saplan.games import GAMES
+from saplan.goals import parse_goal
 from saplan.methods.agent import DEFAULT_PLANNER
 from saplan.planning import Outcome
 from saplan.training.store import load
@@ -53,7 +54,7 @@ def test_every_goal_is_answered_within_the_bounds() -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for k in range(tried):
         agent = agents[list(agents)[k % len(agents)]]
-        goal = agent.goal(adversarial(agent.game.name, chance))
+        goal = parse_goal(agent.game.space, adversarial(agent.game.name, chance))
         state = agent.game.reset(jax.random.key(k))
         began = time.monotonic()
         plan = agent.plan(state, goal, PLANNING)

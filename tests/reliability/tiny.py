@@ -90,7 +90,7 @@ def die_in_a_save(where: int) -> None:
 
         return operation
 
-    Checkpoints.save = saving  # type: ignore[method-assign]
+    Checkpoints.save = saving  # type: ignore[method-assign,assignment]
     for name in OPERATIONS:
         setattr(os, name, deadly(name))
 

@@ -1,6 +1,7 @@
 """Films and strips, by the command."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ RENDER = ["render", "switches", "--goal", "red=1 green=1", "--seed", "7", "--out
 def test_a_gif_has_a_frame_for_every_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RENDER, str(tmp_path / "plan.gif")]) == 0
     steps = int(capsys.readouterr().out.split("in ")[1].split()[0])
-    with Image.open(tmp_path / "plan.gif") as film:
+    opened: Any = Image.open(tmp_path / "plan.gif")
+    with opened as film:
         assert film.format == "GIF"
         assert film.n_frames == steps + 1
         first = np.asarray(film.convert("RGB"))

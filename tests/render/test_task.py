@@ -100,6 +100,7 @@ def test_mining_plans_in_expectation(worlds: Worlds) -> None:
     assert plane is not None
     places = np.array([(plan_step.rho[0], plan_step.rho[1]) for plan_step in task.explanation.path])
     assert np.mean(np.asarray(game.inside(jnp.asarray(places)))) > 0.9, "the path stays in S"
+    assert plane.chances is not None
     inside = plane.chances[0] > 0
     assert 0.3 < inside.mean() < 0.8
     said = telling.plane_message(1, plane)
@@ -114,7 +115,7 @@ def test_a_run_is_a_world_of_its_own() -> None:
     assert world.methods == ("curriculum", "structured", "oracle")
     assert list(Worlds(run).worlds) == [run, "switches", "exchange", "mining"]
     assert next(iter(Worlds("mining").worlds)) == "mining"
-    assert all(world.trained[0] > 1e6 for world in Worlds().worlds.values())
+    assert all((world.trained[0] or 0) > 1e6 for world in Worlds().worlds.values())
 
 
 class Asked:

@@ -45,7 +45,7 @@ def test_nothing_flows_through_an_end() -> None:
 
 
 def test_the_trace_of_the_last_step_counts_for_nothing() -> None:
-    one = [jnp.array([1.0]), jnp.array([0.5]), jnp.array([2.0])]
+    one = (jnp.array([1.0]), jnp.array([0.5]), jnp.array([2.0]))
     assert float(lambda_returns(*one, jnp.array([1.0]))[0]) == float(lambda_returns(*one, jnp.array([0.0]))[0]) == 2.0
 
 

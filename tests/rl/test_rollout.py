@@ -1,6 +1,7 @@
 """Attempts: how each kind ends, and where the next one starts."""
 
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -41,7 +42,7 @@ FRESH = standing(2, 2, 0)
 AT_BUTTON, IN_BETWEEN = standing(0, 1, 1), standing(2, 1, 1)
 
 
-def behaviour_of(game, fresh, action, subgoal) -> Behaviour:
+def behaviour_of(game, fresh, action, subgoal) -> Behaviour[Any]:
     """Plays one action and proposes one subgoal, either of which may be a function of a key."""
     drawn = lambda x, key: x(key) if callable(x) else x  # noqa: E731
     return Behaviour(
@@ -55,7 +56,7 @@ def behaviour_of(game, fresh, action, subgoal) -> Behaviour:
 
 def once(
     state, action: int, *, explores=False, subgoal=COUNT_UP, clock=0, age=0, handover=0, rules=RULES, game=GAME
-) -> tuple[RolloutState, Trajectory]:
+) -> tuple[RolloutState[Any], Trajectory]:
     """One step of two equal lanes; the first of each comes back."""
     twice = lambda x: jnp.stack([jnp.asarray(x)] * 2)  # noqa: E731
     lanes = RolloutState(
@@ -78,7 +79,7 @@ def ends(steps: Trajectory) -> dict[str, bool]:
     return {name: True for name in ("changed", "success", "failure", "game_over") if getattr(steps, name)}
 
 
-def stands(lanes: RolloutState) -> tuple[int, int, int]:
+def stands(lanes: RolloutState[Any]) -> tuple[int, int, int]:
     return int(lanes.state.place), int(lanes.state.count), int(lanes.state.lamp)
 
 

@@ -16,7 +16,7 @@ from saplan.storage.json_data import read_json, write_json
 from saplan.training.config import RunConfig, config_from_json
 from saplan.training.metrics import MetricsFile
 
-ODD = [
+ODD: list[Game[Any]] = [
     Switches(kinds=2, fewest=2, most=3, maps=MapRules(smallest=8, largest=9, blocked=0.05)),
     Exchange(kinds=2, fewest=2, most=5, gives=((0, 4), (3, 0)), takes=((0, 1), (2, 0)), farthest=7),
     Mining(deposits=2, yield_low=0.7, dumps=0.9, centre=(5.5, 1.5), inner=2.0, foot=1.25),

@@ -255,6 +255,9 @@ def test_the_plan_that_is_told_is_the_one_that_is_carried_out(seed: int) -> None
     agent = load("mining")
     state, goals = jax.tree.map(lambda x: x[0], task_set(agent.game, 3, 40 + seed))
     one = agent.executor(jax.tree.map(lambda x: x[None], state), jax.tree.map(lambda x: x[None], goals))
+    assert isinstance(one, PlanExecutor)
     one.settle()
     told = agent.plan(state, goals)
-    assert told == replace(one.routes[0].plan(one.rho[0]), uncertain_attributes=told.uncertain_attributes)
+    route = one.routes[0]
+    assert route is not None
+    assert told == replace(route.plan(one.rho[0]), uncertain_attributes=told.uncertain_attributes)

@@ -20,8 +20,8 @@ import safetensors.numpy
 
 from saplan.errors import InputError
 from saplan.games import GAMES, Exchange, Game, Switches
-from saplan.methods.registry import settings_for
 from saplan.methods.structured.agent import StructuredAgent
+from saplan.methods.structured.settings import structured_settings
 from saplan.storage.manifest import AGENT, sealed
 from saplan.training import store
 from saplan.training.config import RunConfig
@@ -31,7 +31,8 @@ from .test_config import ODD, names
 
 
 def config_of(game: Game[Any]) -> RunConfig:
-    return RunConfig(game, replace(settings_for(game), hidden=6, edge_hidden=5, capacity=4), steps=999, seed=5)
+    settings = replace(structured_settings(game), hidden=6, edge_hidden=5, capacity=4)
+    return RunConfig(game, settings, steps=999, seed=5)
 
 
 def noisy_agent(config: RunConfig) -> StructuredAgent:
@@ -43,12 +44,19 @@ def noisy_agent(config: RunConfig) -> StructuredAgent:
             return jnp.asarray(random.normal(size=like.shape), like.dtype)
         return jnp.asarray(random.integers(0, 1000, like.shape), like.dtype)
 
-    return jax.tree.map(noise, eqx.filter_eval_shape(untrained_agent, config))
+    agent: StructuredAgent = jax.tree.map(noise, eqx.filter_eval_shape(untrained_agent, config))
+    return agent
 
 
 def written(directory: Path, game: Game[Any], **options: Any) -> StructuredAgent:
     agent = noisy_agent(config_of(game))
     save_agent(directory, agent, config_of(game), **options)
+    return agent
+
+
+def loaded(directory: Path) -> StructuredAgent:
+    agent = load(directory)
+    assert isinstance(agent, StructuredAgent)
     return agent
 
 
@@ -70,7 +78,8 @@ def test_there_and_back_bit_by_bit(game: Game[Any], tmp_path: Path) -> None:
     agent = written(tmp_path / "deep" / "run", game, about={"note": "ρ"})
     back, config = load_agent(tmp_path / "deep" / "run")
     assert config == config_of(game)
-    assert jax.tree.structure(back) == jax.tree.structure(agent)
+    structures: list[Any] = [jax.tree.structure(back), jax.tree.structure(agent)]
+    assert structures[0] == structures[1]
     for one, other in zip(jax.tree.leaves(agent), jax.tree.leaves(back), strict=True):
         assert one.dtype == other.dtype
         assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
@@ -79,13 +88,13 @@ def test_there_and_back_bit_by_bit(game: Game[Any], tmp_path: Path) -> None:
 
 def test_half_precision_is_close_and_keeps_the_memory_exact(tmp_path: Path) -> None:
     agent = written(tmp_path, Switches(), half=True)
-    back, _ = load_agent(tmp_path)
+    back = loaded(tmp_path)
     for one, other in zip(jax.tree.leaves(agent), jax.tree.leaves(back), strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
     for one, other in zip(jax.tree.leaves(agent.memory), jax.tree.leaves(back.memory), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert not np.array_equal(agent.policy.network.table, back.policy.network.table)
+    assert not np.array_equal(np.asarray(agent.policy.network.table), np.asarray(back.policy.network.table))
     stored = safetensors.numpy.load_file(tmp_path / ARRAYS)
     assert {array.dtype.name for name, array in stored.items() if name.startswith((".policy", ".detector"))} == {
         "float16"
@@ -205,7 +214,7 @@ def rewrite(directory: Path, change: Callable[[dict[str, np.ndarray]], Any]) -> 
 
 def test_arrays_that_are_vouched_for_are_loaded(copy: Path) -> None:
     rewrite(copy, lambda arrays: arrays[".memory.delta"].__setitem__((0, 0), 42.0))
-    assert float(load(copy).memory.delta[0, 0]) == 42.0
+    assert float(loaded(copy).memory.delta[0, 0]) == 42.0
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -232,7 +241,7 @@ def test_whole_numbers_that_do_not_fit(copy: Path) -> None:
     rewrite(copy, lambda arrays: arrays.update({".memory.size": np.array(2**31, np.int64)}))
     assert "too large for int32, in .memory.size" in refused(copy)
     rewrite(copy, lambda arrays: arrays.update({".memory.size": np.array(3, np.int64)}))
-    assert int(load(copy).memory.size) == 3
+    assert int(loaded(copy).memory.size) == 3
 
 
 WRONG: dict[str, Callable[[dict[str, np.ndarray]], Any]] = {

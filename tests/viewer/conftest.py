@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.typing import Origin
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = [
@@ -20,29 +21,35 @@ FLAGS = [
 ]  # fmt: skip
 
 
+def found(pattern: str, text: str) -> re.Match[str]:
+    match = re.search(pattern, text)
+    assert match, text
+    return match
+
+
 @dataclass(frozen=True)
 class Server:
     """A `saplan watch` that is running."""
 
     address: str
-    process: subprocess.Popen[str]
+    process: Any
 
     @property
     def port(self) -> int:
-        return int(re.search(r":(\d+)/", self.address)[1])
+        return int(found(r":(\d+)/", self.address)[1])
 
     @property
     def socket(self) -> str:
         return self.address.replace("http://", "ws://") + "socket"
 
     @property
-    def origin(self) -> str:
-        return re.match(r"http://[^/]+", self.address)[0]
+    def origin(self) -> Origin:
+        return Origin(found(r"^http://[^/]+", self.address)[0])
 
     def memory(self) -> float:
         """What it holds, in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+        return int(found(r"VmRSS:\s+(\d+)", status)[1]) / 1024
 
 
 def watching(*arguments: str) -> Server:
@@ -50,8 +57,8 @@ def watching(*arguments: str) -> Server:
     command = [sys.executable, "-m", "saplan", "watch", *arguments, "--no-browser", "--port", "0"]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=heed_interrupts)
-    line = process.stdout.readline()
-    return Server(re.search(r"http://\S+", line)[0], process)
+    assert process.stdout is not None
+    return Server(found(r"http://\S+", process.stdout.readline())[0], process)
 
 
 def heed_interrupts() -> None:
@@ -62,7 +69,8 @@ def heed_interrupts() -> None:
 def stop(server: Server) -> int:
     """Ends it as Ctrl-C does."""
     server.process.send_signal(signal.SIGINT)
-    return server.process.wait(timeout=20)
+    status: int = server.process.wait(timeout=20)
+    return status
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("playwright")
 from playwright.sync_api import expect
 
-from tests.viewer.conftest import Server
+from tests.viewer.conftest import Server, found
 
 EASY = {"game": "switches", "method": "structured", "seed": 7, "goal": "red=1 green=1"}
 
@@ -29,7 +29,7 @@ def fast_forward(page: Any) -> None:
 
 
 def steps(page: Any) -> int:
-    return int(re.search(r"(\d+)", page.inner_text("#status"))[1])
+    return int(found(r"(\d+)", page.inner_text("#status"))[1])
 
 
 def row(page: Any, name: str) -> Any:

@@ -3,7 +3,6 @@
 import http.client
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import pytest
 from websockets.sync.client import connect
 
 from saplan.viewer.connections import MOST, PATIENCE
-from tests.viewer.conftest import Server, stop
+from tests.viewer.conftest import Server, found, stop
 
 FILES = 256
 """That the server may have open; a thousand is usual."""
@@ -36,7 +35,7 @@ def server() -> Iterator[Server]:
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     process = subprocess.Popen([sys.executable, "-c", start], stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
-    running = Server(re.search(r"http://\S+", process.stdout.readline())[0], process)
+    running = Server(found(r"http://\S+", process.stdout.readline())[0], process)
     yield running
     assert stop(running) == 130
 

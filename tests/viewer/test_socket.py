@@ -41,7 +41,8 @@ def refused(address: str, **options: Any) -> int:
 
 def ask(socket: ClientConnection, text: str) -> dict[str, Any]:
     socket.send(text)
-    return json.loads(socket.recv(timeout=60))
+    answer: dict[str, Any] = json.loads(socket.recv(timeout=60))
+    return answer
 
 
 def fetch(server: Server, path: str, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
@@ -58,7 +59,7 @@ def test_the_listed_files(server: Server, path: str) -> None:
     answer = fetch(server, f"/{path}")
     assert answer.status == 200
     assert answer.read()
-    policy = answer.getheader("Content-Security-Policy")
+    policy = answer.getheader("Content-Security-Policy") or ""
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert answer.getheader("X-Content-Type-Options") == "nosniff"
@@ -170,7 +171,8 @@ def test_bytes_are_answered_too(server: Server) -> None:
 
 def nonsense(random: random.Random) -> str:
     """Something that is no message, or nearly one."""
-    value = random.choice([None, True, -1, 2**70, 0.5, "", "x" * 500, "\ud800", [], {}, "\0", "red=1;rm", "__class__"])
+    odd: list[Any] = [None, True, -1, 2**70, 0.5, "", "x" * 500, "\ud800", [], {}, "\0", "red=1;rm", "__class__"]
+    value = random.choice(odd)
     kind = random.randrange(4)
     if kind == 0:
         return "".join(random.choices(string.printable, k=random.randrange(200)))

@@ -14,7 +14,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product
-from saplan.games import Game
+from saplan.games.game import Game, State
 from saplan.methods.base import KnowledgeUpdate, Learner, Method
 from saplan.methods.encoders import AlgebraEncoder
 from saplan.methods.structured.agent import StructuredAgent
@@ -63,8 +63,8 @@ class Structured(Method[StructuredKnowledge]):
         return by_first_change(game.space)
 
     def first_knowledge(
-        self, game: Game[Any], settings: StructuredSettings, key: PRNGKeyArray, lanes: RolloutState[Any]
-    ) -> tuple[StructuredKnowledge, RolloutState[Any]]:
+        self, game: Game[State], settings: StructuredSettings, key: PRNGKeyArray, lanes: RolloutState[State]
+    ) -> tuple[StructuredKnowledge, RolloutState[State]]:
         detector = EdgeDetector.init(key, game.space, settings.edge_hidden)
         knowledge = StructuredKnowledge(
             memory=empty_memory(game.space, settings.capacity, settings.cells),

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product, Rho
-from saplan.games import Game
+from saplan.games.game import Game, State
 from saplan.methods.base import KnowledgeUpdate, Learner, Method
 from saplan.methods.encoders import OneHotEncoder
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step, for_each_used
@@ -35,7 +35,7 @@ class Unstructured(Method[Table]):
     def settings_for(self, game: Game[Any], paper: bool = False) -> UnstructuredSettings:
         return unstructured_settings(game, paper)
 
-    def perceived(self, game: Game[Any]) -> Game[Any]:
+    def perceived(self, game: Game[State]) -> Game[State]:
         return rounded(game)
 
     def encoder(self, space: Product) -> OneHotEncoder:
@@ -45,8 +45,8 @@ class Unstructured(Method[Table]):
         return arrival
 
     def first_knowledge(
-        self, game: Game[Any], settings: UnstructuredSettings, key: PRNGKeyArray, lanes: RolloutState[Any]
-    ) -> tuple[Table, RolloutState[Any]]:
+        self, game: Game[State], settings: UnstructuredSettings, key: PRNGKeyArray, lanes: RolloutState[State]
+    ) -> tuple[Table, RolloutState[State]]:
         return empty_table(settings.nodes, settings.degree, game.space.size), lanes
 
     def proposer(

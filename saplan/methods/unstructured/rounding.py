@@ -1,25 +1,24 @@
 """A game with real attributes rounded to integers, for methods that know attributes only as symbols."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saplan.algebra import Block, Integer, Natural, Product, Real
-from saplan.games import Game
+from saplan.games.game import Game, State
 from saplan.games.wrapper import GameWrapper
 
 
 @dataclass(frozen=True)
-class Rounded(GameWrapper[Any]):
+class Rounded(GameWrapper[State]):
     """The same game, its real attributes rounded to integers."""
 
     @property
     def space(self) -> Product:
         return Product(self.game.space.names, tuple(_whole(block) for block in self.game.space.blocks))
 
-    def attributes(self, state: Any) -> Float[Array, "K"]:
+    def attributes(self, state: State) -> Float[Array, "K"]:
         real = jnp.array([isinstance(block, Real) for block in self.game.space.blocks])
         rho = self.game.attributes(state)
         return jnp.where(real, jnp.round(rho), rho)
@@ -35,6 +34,6 @@ def _whole(block: Block) -> Block:
     return Natural(bins=block.bins + 1) if block.low >= 0 else Integer()
 
 
-def rounded(game: Game[Any]) -> Game[Any]:
+def rounded(game: Game[State]) -> Game[State]:
     """The game with rounded attributes; the game itself if it has no real ones."""
     return Rounded(game) if any(isinstance(block, Real) for block in game.space.blocks) else game

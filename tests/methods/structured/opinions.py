@@ -38,7 +38,8 @@ def memory_of(space: Product, changes: Any, capacity: int, explored: Any = (), e
     )
     visits = jnp.array([*explored, *executed], jnp.float32).reshape(-1, space.size)
     exploring = jnp.arange(len(visits)) < len(explored)
-    return count(memory, space, visits, exploring, ~exploring)
+    counted: Memory = count(memory, space, visits, exploring, ~exploring)
+    return counted
 
 
 def steps_of(space: Product, slots: int = 2, **given: Any) -> Trajectory:

@@ -6,12 +6,18 @@ import numpy as np
 
 from saplan.games import task_set
 from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
-from saplan.methods.structured.agent import InExpectation, price_spread
+from saplan.methods.structured.agent import InExpectation, StructuredAgent, price_spread
 from saplan.training.store import load
 
 
+def loaded(name: str) -> StructuredAgent:
+    agent = load(name)
+    assert isinstance(agent, StructuredAgent)
+    return agent
+
+
 def test_only_where_changes_are_uncertain() -> None:
-    mining, switches = load("mining"), load("switches")
+    mining, switches = loaded("mining"), loaded("switches")
     assert mining.uncertain
     assert not switches.uncertain
     for agent, planning, expected in (
@@ -24,7 +30,7 @@ def test_only_where_changes_are_uncertain() -> None:
 
 
 def test_the_ends_of_a_blow_are_spread_evenly_and_those_of_a_dump_are_not() -> None:
-    agent = load("mining")
+    agent = loaded("mining")
     rho = jnp.array([[3.0, 5.0, 1.0]])
     ends, real, cost, _, _ = price_spread(agent, rho, DEFAULT_PLANNER)
     blow = int(agent.memory.index(agent.game.space, jnp.array([0.0, 1.0, -1.0])))
@@ -39,7 +45,7 @@ def test_the_ends_of_a_blow_are_spread_evenly_and_those_of_a_dump_are_not() -> N
 
 
 def test_a_task_on_mining_is_carried_out() -> None:
-    agent = load("mining")
+    agent = loaded("mining")
     state = jax.tree.map(lambda x: x[None], agent.game.reset(jax.random.key(4)))
     amounts = np.asarray(agent.game.attributes(jax.tree.map(lambda x: x[0], state)))
     goal = agent.goal(f"m1={amounts[0]:.2f} m2={amounts[1] + 1.5:.2f}")

@@ -1,6 +1,7 @@
 """The exploration reward, worked out by hand."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +23,7 @@ STEPS = steps_of(SPACE, delta=[UP, TURN, (0.0, 0.0), (1.0, 1.0)])
 """From (0, 0): to (1, 0), to (0, 1), nowhere, and to (1, 1)."""
 
 
-def reward(**numbers: float | bool) -> np.ndarray:
+def reward(**numbers: Any) -> np.ndarray:
     return np.asarray(exploration_reward(MEMORY, UNSURE, SPACE, STEPS, replace(SMALL, **numbers)))
 
 

@@ -1,6 +1,7 @@
 """𝓑 and the counts of visits, against plain Python."""
 
 from collections import Counter
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +29,8 @@ take_in = jax.jit(lambda *batch: remember(*batch)[0], static_argnums=1)
 
 def taken(*changes: tuple[float, float, float], capacity: int = 8, happened: list[bool] | None = None) -> Memory:
     mask = jnp.ones(len(changes), bool) if happened is None else jnp.array(happened)
-    return take_in(empty_memory(SPACE, capacity, CELLS), SPACE, jnp.array(changes, jnp.float32), mask)
+    memory: Memory = take_in(empty_memory(SPACE, capacity, CELLS), SPACE, jnp.array(changes, jnp.float32), mask)
+    return memory
 
 
 def test_distinct_changes_get_one_entry_each() -> None:
@@ -106,7 +108,7 @@ def test_discrete_changes_stay_exact() -> None:
     changes = jnp.array([(-3.0, 2.0, 0.7), (1.0, 0.0, -1.1), (7.0, 1.0, 0.0)])
 
     @jax.jit
-    def often(memory: Memory) -> Memory:
+    def often(memory: Memory) -> Any:
         return jax.lax.fori_loop(0, 5000, lambda _, m: remember(m, SPACE, changes, jnp.ones(3, bool))[0], memory)
 
     memory = often(empty_memory(SPACE, 4, CELLS))

@@ -15,6 +15,9 @@ TRANSITIONS, CAPACITY, BATCH = 3, 5, 9
 put = jax.jit(push)
 
 
+Ring = deque[tuple[float, ...]]
+
+
 def contents(replay: Replay, transition: int) -> list[tuple[float, ...]]:
     """A ring from its oldest example to its newest."""
     filled, following = int(replay.filled[transition]), int(replay.next[transition])
@@ -23,7 +26,7 @@ def contents(replay: Replay, transition: int) -> list[tuple[float, ...]]:
     return [(*rho[s].tolist(), float(success[s]), float(steps[s])) for s in slots]
 
 
-def fed(replay: Replay, rings: list[deque], seed: int, entries: list[int] | range, keep_share: float) -> Replay:
+def fed(replay: Replay, rings: list[Ring], seed: int, entries: list[int] | range, keep_share: float) -> Replay:
     """Pushes one random batch into both."""
     random = np.random.default_rng(seed)
     entry = random.choice(list(entries), BATCH)
@@ -33,13 +36,14 @@ def fed(replay: Replay, rings: list[deque], seed: int, entries: list[int] | rang
     for i in np.flatnonzero(keep):
         if entry[i] >= 0:
             rings[entry[i]].append((*rho[i].tolist(), float(success[i]), float(steps[i])))
-    return put(replay, *map(jnp.array, (entry, rho, success, steps, keep)))
+    pushed: Replay = put(replay, *map(jnp.array, (entry, rho, success, steps, keep)))
+    return pushed
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_rings_are_deques(seed: int) -> None:
     replay = empty_replay(SPACE, TRANSITIONS, CAPACITY)
-    rings: list[deque] = [deque(maxlen=CAPACITY) for _ in range(TRANSITIONS)]
+    rings: list[Ring] = [deque(maxlen=CAPACITY) for _ in range(TRANSITIONS)]
     for k in range(12):
         replay = fed(replay, rings, 100 * seed + k, range(-1, TRANSITIONS), keep_share=0.5)
         for transition in range(TRANSITIONS):
@@ -48,7 +52,7 @@ def test_rings_are_deques(seed: int) -> None:
 
 def test_of_a_batch_larger_than_a_ring_the_newest_stay() -> None:
     replay = empty_replay(SPACE, TRANSITIONS, CAPACITY)
-    rings: list[deque] = [deque(maxlen=CAPACITY) for _ in range(TRANSITIONS)]
+    rings: list[Ring] = [deque(maxlen=CAPACITY) for _ in range(TRANSITIONS)]
     for k in range(4):
         replay = fed(replay, rings, k, [1], keep_share=1.1)
         assert contents(replay, 1) == list(rings[1])
@@ -57,7 +61,7 @@ def test_of_a_batch_larger_than_a_ring_the_newest_stay() -> None:
 
 def test_a_common_transition_does_not_drive_out_a_rare_one() -> None:
     replay = empty_replay(SPACE, TRANSITIONS, CAPACITY)
-    rings: list[deque] = [deque(maxlen=CAPACITY) for _ in range(TRANSITIONS)]
+    rings: list[Ring] = [deque(maxlen=CAPACITY) for _ in range(TRANSITIONS)]
     replay = fed(replay, rings, 0, [2], keep_share=0.3)
     rare = contents(replay, 2)
     assert rare
@@ -68,7 +72,7 @@ def test_a_common_transition_does_not_drive_out_a_rare_one() -> None:
 
 def test_draws_come_from_what_is_there() -> None:
     replay = empty_replay(SPACE, TRANSITIONS, CAPACITY)
-    rings: list[deque] = [deque(maxlen=CAPACITY) for _ in range(TRANSITIONS)]
+    rings: list[Ring] = [deque(maxlen=CAPACITY) for _ in range(TRANSITIONS)]
     replay = fed(fed(replay, rings, 3, [0], keep_share=1.1), rings, 4, [2], keep_share=0.3)
     entry, slot = map(np.asarray, draw_batch(jax.random.key(0), replay, 4000))
     assert set(entry.tolist()) == {0, 2}

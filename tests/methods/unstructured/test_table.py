@@ -1,6 +1,7 @@
 """The table against a dictionary: random changes and attempts, in batches with many conflicts, and too little room."""
 
 from collections import Counter
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +28,8 @@ def entry(table: Table, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarr
 
 
 def test_it_counts_as_a_dictionary_does() -> None:
-    table, truth = empty_table(1024, 8, 3), Counter()
+    table = empty_table(1024, 8, 3)
+    truth: Counter[Any] = Counter()
     take = jax.jit(lambda *batch: count_changes(*batch)[0])
     for before, after, changed in batches(0, 12, 200, 4):
         table = take(table, jnp.asarray(before), jnp.asarray(after), jnp.asarray(changed))

@@ -55,6 +55,7 @@ def test_costs_are_those_of_the_table() -> None:
     planner = TablePlanner(trained())
     ends, cost, probability, _ = planner.edges(np.array([[0.0, 1.0], [9.0, 9.0]], np.float32), DEFAULT_PLANNER)
     there = np.isfinite(cost[0])
+    assert probability is not None
     np.testing.assert_allclose(-np.log(probability[0][there]), cost[0][there], atol=1e-6)
     assert np.isnan(probability[1]).all()
     assert {tuple(end) for end in ends[0][there]} == {(1.0, 1.0), (0.0, 0.0)}
@@ -66,7 +67,7 @@ def test_an_agent_plans_and_acts() -> None:
     agent, key = trained(), jax.random.key(0)
     plan = agent.plan(standing(0, 0, 0), "count=2")
     assert plan.rho == ((0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (2.0, 1.0))
-    assert all(step.probability > 0.8 and step.steps is None for step in plan.path)
+    assert all((step.probability or 0) > 0.8 and step.steps is None for step in plan.path)
     assert agent.act(key, standing(0, 1, 1), "count=2") == PRESS
     assert agent.execute(key, standing(1, 0, 0), plan.transitions[0]) == RIGHT
 
