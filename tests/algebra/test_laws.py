@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from saplan.algebra import Block, Categorical, Cyclic, Integer, Natural, Real
 from saplan.algebra.base import EXACT
-from saplan.algebra.categorical import NOWHERE
+from saplan.algebra.rows import NOWHERE
 
 from .samples import BLOCKS, CASES, ELEMENTS, EXAMPLES, deltas, elements, labels
 

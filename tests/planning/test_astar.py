@@ -5,6 +5,7 @@ import pytest
 
 from saplan.planning.astar import astar
 from saplan.planning.equation import solve
+from saplan.planning.graph import Edges
 from saplan.planning.heuristic import potential
 from saplan.planning.problem import Problem
 from saplan.planning.search import Outcome
@@ -21,7 +22,8 @@ def edges_of(problem: Problem, feasible):
         ends = problem.repeat(np.repeat(rho.astype(float), count, axis=0), np.tile(np.arange(count), len(rho)))
         can = problem.inside(ends).reshape(len(rho), count) & feasible(rho) & problem.usable
         cost = np.where(can, problem.costs, np.inf).astype(np.float32)
-        return ends.reshape(len(rho), count, -1).astype(np.float32), cost
+        unknown = np.full_like(cost, np.nan)
+        return Edges(ends.reshape(len(rho), count, -1).astype(np.float32), cost, unknown, unknown)
 
     return edges
 

@@ -39,7 +39,8 @@ def test_the_equation_finds_what_the_search_does_not(state, goal: str, fewest: i
     changes = np.diff(np.array(plan.rho), axis=0)
     np.testing.assert_array_equal(changes, np.asarray(agent().memory.delta)[list(plan.transitions)])
     wanted = agent().goal(goal)
-    assert np.all((plan.rho[-1] >= wanted.low) & (plan.rho[-1] <= wanted.high))
+    end = np.array(plan.rho[-1])
+    assert np.all((end >= np.asarray(wanted.low)) & (end <= np.asarray(wanted.high)))
 
 
 def test_an_impossible_goal_is_unreachable_not_spent(state) -> None:
