@@ -10,7 +10,7 @@ from saplan.planning.search import Outcome, Route, distances
 
 LowerBound = Callable[[Nodes], Float[np.ndarray, "n"]]
 """ρ of a batch of nodes → a consistent lower bound on the cost from each to the goal."""
-BATCH = 256
+BATCH = 64
 """Nodes expanded together, those first that promise the cheapest paths."""
 TIE = 1e-6
 """Costs closer than this are equal: edges are float32."""

@@ -6,6 +6,7 @@ left counts is looked at once. Where no order exists, a plan has to make some ch
 to do so at a ρ that these orders come to: those changes make the cut (generalised landmarks, Davies et al. 2015).
 """
 
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -229,7 +230,7 @@ def _path(problem: Problem, transitions: Int[np.ndarray, "n"]) -> Float[np.ndarr
     """ρ before and after every change."""
     rho, parts = np.asarray(problem.start, float), [np.asarray(problem.start, float)[None]]
     starts = [k for k in range(len(transitions)) if k == 0 or transitions[k] != transitions[k - 1]]
-    for begin, end in zip(starts, [*starts[1:], len(transitions)], strict=True):
+    for begin, end in itertools.pairwise([*starts, len(transitions)]):
         times = np.arange(1.0, end - begin + 1)
         parts.append(problem.repeat(rho[None], transitions[begin:end], times))
         rho = parts[-1][-1]

@@ -28,7 +28,7 @@ def test_what_can_be_is_not_ruled_out(goal: str) -> None:
         ("red=4", "red can become at most 3 from here"),
         ("map_red=4", "map_red can become at most 3"),
         ("red=1 green=2", "green can become at most 1"),
-        ("map_red=3 red=1", "each of map_red=3 red=1 can be had, but not all at once"),
+        ("map_red=3 red=1", "each part of map_red=3 red=1 is possible by itself, but not all at once"),
     ],
 )
 def test_what_cannot_be_says_why(goal: str, words: str) -> None:
