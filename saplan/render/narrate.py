@@ -1,10 +1,11 @@
 """A plan and its execution, as text or data: the map, the path, then attempt by attempt."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import Float
 
 from saplan.errors import NoPathError
 from saplan.games.game import uncertain_attributes
@@ -134,7 +135,7 @@ def tell_json(
     """The same story as data; without a plan no step is taken, unless the agent is to try `anyway`."""
     story = Story(agent, goal_text, seed, planner)
 
-    def named(rho: Iterable[float]) -> dict[str, float]:
+    def named(rho: Sequence[float] | Float[np.ndarray, "K"]) -> dict[str, float]:
         return dict(zip(story.space.names, map(float, rho), strict=True))
 
     story_data = {

@@ -53,7 +53,7 @@ def end_of(run: Path) -> tuple[str, str, list[Any]]:
 def test_killed_runs_end_as_if_they_had_not_been(tmp_path: Path, case: str) -> None:
     chance, tried, moments = random.Random(CASES.index(case)), times(100 if case == USUAL else 6, 2), []
     good = kills = inside = 0
-    train_tiny(tmp_path / "reference", killed_config(case), show=lambda _: moments.append(time.monotonic()))
+    train_tiny(tmp_path / "reference", killed_config(case), progress=lambda _: moments.append(time.monotonic()))
     wanted, chunk_seconds = end_of(tmp_path / "reference"), (moments[-1] - moments[0]) / len(moments)
     for k in range(tried):
         run, in_a_save = tmp_path / str(k), k % 3 == 0

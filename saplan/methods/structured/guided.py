@@ -18,7 +18,7 @@ from saplan.planning.graph import Graph
 from saplan.planning.heuristic import potential
 from saplan.planning.needs import Needs, read_needs
 from saplan.planning.problem import Problem
-from saplan.planning.program import Status
+from saplan.planning.program import DEFAULT_LIMITS, Limits, Status
 from saplan.planning.search import route_along
 
 if TYPE_CHECKING:
@@ -42,12 +42,20 @@ def guided_route(
 
     needs = read_needs(agent.game.space, feasible, some_of(shallow.met))
     problem = problem_of(agent, shallow, rho, needs)
-    plan = find_plan(problem, feasible, rounds=ROUNDS)
+    plan = find_plan(problem, feasible, limits_of(planner), ROUNDS)
     if plan.found:
         return route_along(plan.rho.astype(np.float32), shallow.low, shallow.high, grain, edges, raised)
     if plan.status is Status.INFEASIBLE:
         return replace(shallow, outcome=Outcome.UNREACHABLE)
+    if np.isfinite(planner.max_seconds):  # a person waits, and A* may take long
+        return replace(shallow, outcome=Outcome.LATE)
     return astar(rho, shallow.low, shallow.high, grain, edges, potential(problem), planner.max_nodes, raised)
+
+
+def limits_of(planner: PlannerSettings) -> Limits:
+    """Bounds of the integer program: nodes, and a share of the time where a person waits."""
+    seconds = planner.max_seconds / ROUNDS
+    return replace(DEFAULT_LIMITS, seconds=seconds) if np.isfinite(seconds) else DEFAULT_LIMITS
 
 
 def some_of(met: Float32[np.ndarray, "n K"]) -> Float32[np.ndarray, "m K"]:
