@@ -93,6 +93,25 @@ def rows_of(name: str) -> list[dict[str, Any]]:
     return read_json(path)["rows"] if path.exists() else []
 
 
+def edges() -> str:
+    """Calibration and accuracy of the edge detectors of the shipped agents, one column per game."""
+    runs = read_json(RESULTS / "benchmark-edges.json")["runs"]
+    heads = [run["rules"]["heads"] for run in runs]
+    infeasible = [head["calibrated"]["mean_infeasible"] for head in heads]
+    rows = [
+        ["held-out tasks that succeed", *(f"{run['task_success']:.1%} of {run['tasks']}" for run in runs)],
+        ["held-out attempts", *(f"{run['attempts']['attempts']:,}" for run in runs)],
+        ["expected calibration error of the calibrated head", *(f"{run['attempts']['ece']:.3f}" for run in runs)],
+        ["mean output where a transition is feasible by the rules",
+         *(f"{head['calibrated']['mean_feasible']:.3f}" for head in heads)],
+        ["mean output where it is infeasible by the rules",
+         *("none is inside the space" if mean is None else f"{mean:.3f}" for mean in infeasible)],
+        ["feasible edges that the balanced head would not propose (below p_0)",
+         *(f"{head['balanced']['dead']:.1%}" for head in heads)],
+    ]  # fmt: skip
+    return markdown_table(["", *(run["run"] for run in runs)], rows) + made_by("benchmark-edges")
+
+
 def taxi() -> str:
     """Goals reached and edges learnt, by seed."""
     rows = rows_of("taxi")
@@ -141,6 +160,7 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "results.md", "shipped", lambda: detail_table(read_results(SHIPPED))),
     (DOCS / "results.md", "row", row_times),
     (DOCS / "results.md", "ablations", lambda: ablation_table(read_results(SMALL))),
+    (DOCS / "results.md", "edges", edges),
     (DOCS / "results.md", "taxi", taxi),
     (DOCS / "results.md", "minigrid", minigrid),
     (DOCS / "results.md", "craftax", craftax),
