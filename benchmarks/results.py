@@ -8,6 +8,7 @@ import numpy as np
 from attributes import error_table, learnt_success_table
 from common import RESULTS, ROOT, replace_table
 from reliability import reliability_table
+from speed_tables import games_table, lanes_table, planning_table, training_table, unstructured_table
 from viewer import viewer_table
 
 from saplan.experiments.paper import PAPER
@@ -93,6 +94,24 @@ def rows_of(name: str) -> list[dict[str, Any]]:
     return read_json(path)["rows"] if path.exists() else []
 
 
+def composable() -> str:
+    """The predecessor's games, beside the success that its authors report."""
+    rows = [
+        [row["game"], _millions(row["steps"]), mean_and_each(row["success"]), f"{row['reported']:.1%}"]
+        for row in rows_of("composable")
+    ]
+    return markdown_table(["game", "steps", "unstructured", "the authors report"], rows) + made_by("composable")
+
+
+def distance() -> str:
+    """Success of the unstructured planner on exchange, by the largest distance of goals."""
+    result = read_json(RESULTS / "distance-unstructured.json")
+    found = result["by_distance"]
+    header = ["goals up to this many changes away", *(str(row["farthest"]) for row in found)]
+    line = [f"success on {result['tasks']} tasks", *(f"{row['success']:.1%}" for row in found)]
+    return markdown_table(header, [line]) + made_by("distance-unstructured")
+
+
 def edges() -> str:
     """Calibration and accuracy of the edge detectors of the shipped agents, one column per game."""
     runs = read_json(RESULTS / "benchmark-edges.json")["runs"]
@@ -149,7 +168,7 @@ def craftax() -> str:
     return markdown_table(["goal", *titles], cells) + made_by("craftax", "craftax-ppo")
 
 
-def _millions(steps: int) -> str:
+def _millions(steps: float) -> str:
     return f"{steps / 1e6:g} M"
 
 
@@ -160,10 +179,17 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "results.md", "shipped", lambda: detail_table(read_results(SHIPPED))),
     (DOCS / "results.md", "row", row_times),
     (DOCS / "results.md", "ablations", lambda: ablation_table(read_results(SMALL))),
+    (DOCS / "results.md", "unstructured table", unstructured_table),
+    (DOCS / "results.md", "distance", distance),
+    (DOCS / "results.md", "composable", composable),
     (DOCS / "results.md", "edges", edges),
     (DOCS / "results.md", "taxi", taxi),
     (DOCS / "results.md", "minigrid", minigrid),
     (DOCS / "results.md", "craftax", craftax),
+    (DOCS / "results.md", "games", games_table),
+    (DOCS / "results.md", "planning", planning_table),
+    (DOCS / "results.md", "training", training_table),
+    (DOCS / "results.md", "lanes", lanes_table),
     (DOCS / "attributes.md", "attribute errors", error_table),
     (DOCS / "attributes.md", "success with learnt attributes", learnt_success_table),
     (DOCS / "reliability.md", "reliability", reliability_table),
