@@ -12,7 +12,8 @@ from saplan.storage.json_data import read_json
 
 def read_benchmark(name: str) -> dict[str, Any]:
     """A result file of a benchmark."""
-    return read_json(RESULTS / f"{name}.json")
+    result: dict[str, Any] = read_json(RESULTS / f"{name}.json")
+    return result
 
 
 def measured_on(name: str, *packages: str) -> str:
