@@ -201,11 +201,10 @@ def visits(agent: StructuredAgent) -> dict[str, Any]:
         name: {"explored": explored[k, :bins].tolist(), "executed": executed[k, :bins].tolist()}
         for k, (name, bins) in enumerate(zip(space.names, space.bins, strict=True))
     }
-    cells = int((memory.explored_cells > 0).sum()), int((memory.executed_cells > 0).sum())
     return {
         "transitions": transitions,
         "values": values,
-        "joint_cells": {"explored": cells[0], "executed": cells[1]},
+        "joint_cells": int(np.unpackbits(np.asarray(agent.visited.bits)).sum()),
         "overflow": int(memory.overflow),
     }
 
@@ -289,7 +288,7 @@ def describe_visits(seen: dict[str, Any]) -> str:
         text_table(("transition", "seen", "tried", "succeeded", "share"), tallies),
         "\nper cent of visits by value (or bin) of each attribute\n",
         text_table(("attribute", *map(str, range(widest))), marginal),
-        "\njoint cells visited: {explored} exploring, {executed} executing".format(**seen["joint_cells"]),
+        f"\njoint cells visited by either policy: {seen['joint_cells']:,}",
     ])  # fmt: skip
 
 

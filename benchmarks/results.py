@@ -8,6 +8,7 @@ import numpy as np
 from attributes import error_table, learnt_success_table
 from common import RESULTS, ROOT, replace_table
 from reliability import reliability_table
+from speed_tables import games_table, lanes_table, planning_table, training_table, unstructured_table
 from viewer import viewer_table
 
 from saplan.experiments.paper import PAPER
@@ -93,6 +94,43 @@ def rows_of(name: str) -> list[dict[str, Any]]:
     return read_json(path)["rows"] if path.exists() else []
 
 
+def composable() -> str:
+    """The predecessor's games, beside the success that its authors report."""
+    rows = [
+        [row["game"], _millions(row["steps"]), mean_and_each(row["success"]), f"{row['reported']:.1%}"]
+        for row in rows_of("composable")
+    ]
+    return markdown_table(["game", "steps", "unstructured", "the authors report"], rows) + made_by("composable")
+
+
+def distance() -> str:
+    """Success of the unstructured planner on exchange, by the largest distance of goals."""
+    result = read_json(RESULTS / "distance-unstructured.json")
+    found = result["by_distance"]
+    header = ["goals up to this many changes away", *(str(row["farthest"]) for row in found)]
+    line = [f"success on {result['tasks']} tasks", *(f"{row['success']:.1%}" for row in found)]
+    return markdown_table(header, [line]) + made_by("distance-unstructured")
+
+
+def edges() -> str:
+    """Calibration and accuracy of the edge detectors of the shipped agents, one column per game."""
+    runs = read_json(RESULTS / "benchmark-edges.json")["runs"]
+    heads = [run["rules"]["heads"] for run in runs]
+    infeasible = [head["calibrated"]["mean_infeasible"] for head in heads]
+    rows = [
+        ["held-out tasks that succeed", *(f"{run['task_success']:.1%} of {run['tasks']}" for run in runs)],
+        ["held-out attempts", *(f"{run['attempts']['attempts']:,}" for run in runs)],
+        ["expected calibration error of the calibrated head", *(f"{run['attempts']['ece']:.3f}" for run in runs)],
+        ["mean output where a transition is feasible by the rules",
+         *(f"{head['calibrated']['mean_feasible']:.3f}" for head in heads)],
+        ["mean output where it is infeasible by the rules",
+         *("none is inside the space" if mean is None else f"{mean:.3f}" for mean in infeasible)],
+        ["feasible edges that the balanced head would not propose (below p_0)",
+         *(f"{head['balanced']['dead']:.1%}" for head in heads)],
+    ]  # fmt: skip
+    return markdown_table(["", *(run["run"] for run in runs)], rows) + made_by("benchmark-edges")
+
+
 def taxi() -> str:
     """Goals reached and edges learnt, by seed."""
     rows = rows_of("taxi")
@@ -130,7 +168,7 @@ def craftax() -> str:
     return markdown_table(["goal", *titles], cells) + made_by("craftax", "craftax-ppo")
 
 
-def _millions(steps: int) -> str:
+def _millions(steps: float) -> str:
     return f"{steps / 1e6:g} M"
 
 
@@ -141,9 +179,17 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "results.md", "shipped", lambda: detail_table(read_results(SHIPPED))),
     (DOCS / "results.md", "row", row_times),
     (DOCS / "results.md", "ablations", lambda: ablation_table(read_results(SMALL))),
+    (DOCS / "results.md", "unstructured table", unstructured_table),
+    (DOCS / "results.md", "distance", distance),
+    (DOCS / "results.md", "composable", composable),
+    (DOCS / "results.md", "edges", edges),
     (DOCS / "results.md", "taxi", taxi),
     (DOCS / "results.md", "minigrid", minigrid),
     (DOCS / "results.md", "craftax", craftax),
+    (DOCS / "results.md", "games", games_table),
+    (DOCS / "results.md", "planning", planning_table),
+    (DOCS / "results.md", "training", training_table),
+    (DOCS / "results.md", "lanes", lanes_table),
     (DOCS / "attributes.md", "attribute errors", error_table),
     (DOCS / "attributes.md", "success with learnt attributes", learnt_success_table),
     (DOCS / "reliability.md", "reliability", reliability_table),

@@ -225,13 +225,14 @@ def main() -> None:
     parser.add_argument("--envs", nargs="*", default=[task.env for task in TASKS])
     parser.add_argument("--steps", type=int, default=0, help="instead of each environment's own number")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0, help="to train the seeds side by side in several programs")
     parser.add_argument("--tasks", type=int, default=600)
     parser.add_argument("--processes", type=int, default=0)
     parser.add_argument("--out", type=Path, help="directory for the run of a single environment and seed")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    for seed in range(options.seeds):
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
         for task in TASKS:
             if task.env not in options.envs:
                 continue

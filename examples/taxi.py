@@ -1,6 +1,6 @@
 """Gymnasium's Taxi-v4: drive anywhere, with the passenger anywhere, after training without any task.
 
-    python examples/taxi.py --steps 400000 --seeds 3 --json results/taxi.json
+    python examples/taxi.py --steps 300000 --seeds 3 --json results/taxi.json
 
 Prints the share of goals (row, column, place of the passenger) reached within 150 steps from random starts, and
 compares the learnt edges with the exact ones of the environment's own table.

@@ -1,6 +1,6 @@
 """One decision of one task: what was weighed, what was chosen, and the plan behind it.
 
-A decision keeps the numbers that were compared. `render/trace.py` turns them into words when a person looks.
+A decision keeps the numbers that were compared. `render/explanation.py` turns them into words when a person looks.
 """
 
 from collections.abc import Callable

@@ -17,7 +17,7 @@ from saplan.goals import Goal
 from saplan.methods.decision import Decision
 from saplan.methods.policy import Policy, execution_preference
 from saplan.planning import Outcome
-from saplan.rl.history import History, empty_history, extend
+from saplan.rl.repeated_actions import History, empty_history, extend
 from saplan.rl.settings import Settings
 
 HISTORY = 80

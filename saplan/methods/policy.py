@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from saplan.games.game import Game, State
 from saplan.methods.encoders import Encoder
-from saplan.rl.history import History, repeats
 from saplan.rl.networks import GoalNetwork, Head
+from saplan.rl.repeated_actions import History, repeats
 from saplan.rl.rollout import RolloutState
 from saplan.rl.settings import ExploringSettings, Settings
 

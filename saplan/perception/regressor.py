@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from saplan.algebra import Product, Real
 from saplan.errors import InputError
-from saplan.perception.encoders import Encoder, make_encoder
+from saplan.perception.observation_encoders import ObservationEncoder, make_encoder
 from saplan.rl.networks import Linear, normalise
 
 SURE = 0.99
@@ -55,7 +55,7 @@ class RegressorSettings:
 class Regressor(eqx.Module):
     """f̂ with its confidence."""
 
-    encoder: Encoder
+    encoder: ObservationEncoder
     hidden: Linear
     outputs: Linear
     mean: Float[Array, "outputs"]

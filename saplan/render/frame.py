@@ -10,11 +10,11 @@ from saplan.algebra import Block, Categorical, Cyclic, Natural, Real
 from saplan.render import palette
 from saplan.render.canvas import Canvas, centred_pen, plate
 from saplan.render.chart import chart
+from saplan.render.explanation import PlanStep
 from saplan.render.palette import Colour, Paint
 from saplan.render.pixels import draw
 from saplan.render.plane import Plane
 from saplan.render.task import Moment, Task
-from saplan.render.trace import PlanStep
 
 CELL = 32
 PANEL = 330

@@ -14,7 +14,7 @@ from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_go
 from saplan.methods.executor import Attempt
 from saplan.planning.certificate import why_not
 from saplan.render.ansi import scene_text, strong
-from saplan.render.trace import Explanation, PlanStep, explain
+from saplan.render.explanation import Explanation, PlanStep, explain
 
 HOLDS = "the goal holds already"
 

@@ -16,8 +16,8 @@ from saplan.games.scene import Scene
 from saplan.goals import Goal, format_goal, parse_goal
 from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_goal, planner_settings_for
 from saplan.planning.certificate import why_not
+from saplan.render.explanation import Explanation, explain, name_of
 from saplan.render.start import BUDGET, Rho, Start
-from saplan.render.trace import Explanation, explain, name_of
 
 PATIENCE = 10.0
 """Seconds that a search may take while a person waits; a search that is cut short says so."""

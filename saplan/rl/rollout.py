@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray, Shaped
 
 from saplan.algebra import Delta, Product
 from saplan.games.game import Game, State
-from saplan.rl.history import History, empty_history, extend
+from saplan.rl.repeated_actions import History, empty_history, extend
 from saplan.rl.settings import Settings
 
 

@@ -11,6 +11,14 @@ from saplan.storage.json_data import read_json, write_json
 AGENT, CHECKPOINT = "saplan agent 3", "saplan checkpoint 2"
 LABELS, ATTRIBUTES = "saplan labels 2", "saplan attributes 2"
 """The formats that this version writes and reads. A number is raised when older files can no longer be read."""
+WRITERS = {
+    "saplan agent 1": "saplan 0.1",
+    "saplan agent 2": "a development version of saplan after 0.1",
+    "saplan checkpoint 1": "saplan 0.1",
+    "saplan labels 1": "saplan 0.1",
+    "saplan attributes 1": "saplan 0.1",
+}
+"""The version that wrote each older format. Format 2 of agents was never in a release."""
 TRAIN_AGAIN = "train it again with this version"
 SEAL = "manifest_sha256"
 
@@ -31,7 +39,8 @@ def check_manifest_format(
         return data
     kind, _, number = wanted.rpartition(" ")
     if found in [f"{kind} {older}" for older in range(1, int(number))]:
-        raise OldFormatError(f"{path} was saved by saplan 0.1; {remedy}")
+        writer = WRITERS.get(found, "an older version of saplan")
+        raise OldFormatError(f"{path} was saved by {writer}; {remedy}")
     raise InputError(f"{path} {otherwise}")
 
 

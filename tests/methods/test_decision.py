@@ -13,8 +13,8 @@ from saplan.methods.agent import DEFAULT_PLANNER, Agent
 from saplan.methods.decision import Decision
 from saplan.methods.structured import agent as structured
 from saplan.planning import Outcome
+from saplan.render.explanation import explain
 from saplan.render.narrate import tell_json
-from saplan.render.trace import explain
 from saplan.training.store import open_agent
 
 SHIPPED = [

@@ -16,7 +16,7 @@ from saplan.methods.policy import Policy
 from saplan.methods.structured.learner import transition_targets
 from saplan.methods.structured.settings import StructuredSettings
 from saplan.methods.targets import Rollout, Subgoals, Targets, policy_loss, unharmed, value_rollout
-from saplan.rl.history import empty_history
+from saplan.rl.repeated_actions import empty_history
 from saplan.rl.rollout import RolloutState, Trajectory
 
 from .probe import COUNT_UP, GAME, SMALL, TOGGLE, Corridor, CorridorState, stacked, standing

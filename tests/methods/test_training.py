@@ -13,7 +13,7 @@ from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
 from saplan.methods.base import train_chunk, train_chunk_of_each
 from saplan.methods.executor import choose_actions
 from saplan.planning import Outcome
-from saplan.rl.history import empty_history
+from saplan.rl.repeated_actions import empty_history
 
 from .probe import (
     COUNT_UP,

@@ -22,7 +22,7 @@ from saplan.errors import InputError
 from saplan.games import GAMES, Exchange, Game, Switches
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.settings import structured_settings
-from saplan.storage.manifest import AGENT, sealed
+from saplan.storage.manifest import AGENT, ATTRIBUTES, CHECKPOINT, LABELS, WRITERS, sealed
 from saplan.training import store
 from saplan.training.config import RunConfig
 from saplan.training.store import ARRAYS, MANIFEST, find_agent, load, load_agent, save_agent, untrained_agent
@@ -277,10 +277,19 @@ def test_another_format(copy: Path, value: Any) -> None:
     assert "not a manifest of the format" in refused(copy)
 
 
-def test_an_agent_of_version_0_1_is_refused_in_one_sentence(copy: Path) -> None:
-    manifest = {"format": "saplan agent 1", "config": {"method": "structured", "looks": 5}}
+@pytest.mark.parametrize(("number", "writer"), [(1, "saplan 0.1"), (2, "a development version of saplan after 0.1")])
+def test_an_agent_of_an_older_format_is_refused_in_one_sentence(copy: Path, number: int, writer: str) -> None:
+    manifest = {"format": f"saplan agent {number}", "config": {"method": "structured", "looks": 5}}
     (copy / MANIFEST).write_text(json.dumps(manifest))
-    assert refused(copy) == f"{copy / MANIFEST} was saved by saplan 0.1; train it again with this version"
+    assert refused(copy) == f"{copy / MANIFEST} was saved by {writer}; train it again with this version"
+
+
+def test_every_older_format_has_a_known_writer() -> None:
+    """The sentence named version 0.1 for every older format, also for one that 0.1 never wrote."""
+    for newest in (AGENT, CHECKPOINT, LABELS, ATTRIBUTES):
+        kind, _, number = newest.rpartition(" ")
+        assert all(f"{kind} {older}" in WRITERS for older in range(1, int(number)))
+    assert AGENT not in WRITERS
 
 
 def test_settings_of_another_version_are_refused_in_one_sentence(copy: Path) -> None:

@@ -23,7 +23,7 @@ from saplan.methods.structured.guided import guided_route
 from saplan.methods.structured.memory import Memory, Visited, marginals
 from saplan.methods.structured.settings import StructuredSettings
 from saplan.planning import Edges, ExpectedRoute, Landscape, Outcome, Plan, Raised, Route, SpreadEdges, search
-from saplan.rl.history import empty_history
+from saplan.rl.repeated_actions import empty_history
 
 BATCHES = (64, 256, 1024)
 """Batch sizes for scoring edges: few, so that few programs are compiled; small, so that they stay in cache."""

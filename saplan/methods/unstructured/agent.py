@@ -20,7 +20,7 @@ from saplan.methods.unstructured.settings import UnstructuredSettings
 from saplan.methods.unstructured.table import Table
 from saplan.planning import Edges, Plan, Raised, Route, search
 from saplan.planning.search import FREE
-from saplan.rl.history import empty_history
+from saplan.rl.repeated_actions import empty_history
 
 
 class UnstructuredAgent(eqx.Module):

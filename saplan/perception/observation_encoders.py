@@ -107,10 +107,12 @@ class PictureEncoder(eqx.Module):
         return self
 
 
-Encoder = BagEncoder | VectorEncoder | PictureEncoder
+ObservationEncoder = BagEncoder | VectorEncoder | PictureEncoder
 
 
-def make_encoder(key: PRNGKeyArray, shape: tuple[int, ...], vocabulary: int, hidden: int, outputs: int) -> Encoder:
+def make_encoder(
+    key: PRNGKeyArray, shape: tuple[int, ...], vocabulary: int, hidden: int, outputs: int
+) -> ObservationEncoder:
     """The encoder for observations of this shape: words if there is a `vocabulary`, else vectors or pictures."""
     if vocabulary:
         return BagEncoder.init(key, vocabulary, hidden, outputs)

@@ -8,7 +8,7 @@ import numpy as np
 
 from saplan.algebra.hashing import marks
 from saplan.methods.executor import choose_actions
-from saplan.rl.history import empty_history, extend, repeats
+from saplan.rl.repeated_actions import empty_history, extend, repeats
 from tests.methods.probe import GAME, LEFT, PRESS, RIGHT, TOGGLE, Lit, stacked, standing, trained
 
 HERE, THERE = jnp.array([[1, 2, 3]], jnp.int16), jnp.array([[3, 2, 1]], jnp.int16)

@@ -1,0 +1,89 @@
+"""The tables of speed in docs/results.md, from the files that games.py, planning.py, training.py and unstructured.py
+write. `results.py` puts them into the document.
+"""
+
+from typing import Any
+
+from common import RESULTS, quantity
+
+from saplan.experiments.tables import code_of, markdown_table
+from saplan.storage.json_data import read_json
+
+
+def read_benchmark(name: str) -> dict[str, Any]:
+    """A result file of a benchmark."""
+    result: dict[str, Any] = read_json(RESULTS / f"{name}.json")
+    return result
+
+
+def measured_on(name: str, *packages: str) -> str:
+    """One line below a table: the file, its code, and the machine with its load and the versions of some packages."""
+    file = read_benchmark(name)
+    facts = file["setting"]
+    code = code_of(file if "code" in file else facts)
+    device = "" if facts["device"].startswith("cpu") else f", {facts['device']}"
+    versions = "".join(f", {package} {facts['versions'][package]}" for package in ("jax", *packages))
+    machine = f"{facts['cpu']}, {facts['cores']} cores{device}, load {facts['load']} at the start"
+    return f"\n\n`results/{name}.json`: code {code}, {machine}{versions}."
+
+
+def games_table() -> str:
+    """Steps per second of our games and of their peers, by number of lanes."""
+    entries = read_benchmark("benchmark-games")["entries"]
+    many = [entry for entry in entries if entry["kind"] != "host"]
+    lanes = sorted({entry["lanes"] for entry in many})
+    rows = []
+    for world in dict.fromkeys(entry["world"] for entry in many):
+        mine = sorted((entry for entry in many if entry["world"] == world), key=lambda entry: entry["lanes"])
+        ratios = [f"{entry['ratio']:.1f}" for entry in mine if entry["ratio"] is not None]
+        rows.append([world, *(quantity(entry["median"]) for entry in mine), " and ".join(ratios)])
+    for entry in entries:
+        if entry["kind"] == "host":
+            number = "one environment" if entry["lanes"] == 1 else f"{entry['lanes']} environments"
+            rows.append([f"{entry['world']} ({number})", quantity(entry["median"]), *[""] * len(lanes)])
+    header = ["world", *(f"{number:,} lanes" for number in lanes), "ratio to the faster JAX peer"]
+    return markdown_table(header, rows) + measured_on("benchmark-games", "xminigrid", "navix", "minigrid")
+
+
+def planning_table() -> str:
+    """Time of a search by the size of its graph: in all, of which scores of edges, and SciPy's Dijkstra alone."""
+    rows = [
+        [entry["world"], f"{entry['nodes']:,}", f"{entry['edges']:,}", str(entry["path"]),
+         *(f"{1000 * entry['median'][part]:.0f} ms" for part in ("total", "scoring", "floor"))]
+        for entry in read_benchmark("benchmark-planning")["entries"]
+    ]  # fmt: skip
+    header = ["graph", "nodes", "edges", "path", "search", "of which scoring edges", "SciPy's Dijkstra alone"]
+    return markdown_table(header, rows) + measured_on("benchmark-planning")
+
+
+def training_table() -> str:
+    """Steps per second of training beside PPO."""
+    entries = read_benchmark("benchmark-training")["entries"]
+    peers = [entry["name"] for entry in entries if entry["kind"] != "ours"]
+    rows = [
+        [entry["name"], quantity(entry["median"]),
+         "" if entry["share_of_limit"] is None else f"{entry['share_of_limit']:.0%}",
+         *(f"{entry['ratios'][peer]:.2g}" if peer in entry["ratios"] else "" for peer in peers)]
+        for entry in entries
+    ]  # fmt: skip
+    header = ["what", "steps/s", "of the machine's matrix products", *(f"ratio to {peer}" for peer in peers)]
+    return markdown_table(header, rows) + measured_on("benchmark-training")
+
+
+def lanes_table() -> str:
+    """Steps per second of training by the number of lanes, on an accelerator."""
+    entries = read_benchmark("benchmark-training-lanes")["entries"]
+    speeds = ["steps/s", *(quantity(entry["median"]) for entry in entries)]
+    shares = ["of the machine's matrix products", *(f"{entry['share_of_limit']:.2%}" for entry in entries)]
+    header = ["lanes", *(f"{entry['lanes']:,}" for entry in entries)]
+    return markdown_table(header, [speeds, shares]) + measured_on("benchmark-training-lanes")
+
+
+def unstructured_table() -> str:
+    """Cost of the unstructured planner's table by its size."""
+    rows = [
+        [*(f"{entry[what]:,}" for what in ("room", "nodes", "pairs", "overflow")), f"{entry['milliseconds']:.1f} ms"]
+        for entry in read_benchmark("benchmark-table")["entries"]
+    ]
+    header = ["room for nodes", "nodes", "pairs", "overflow", "adding 8,192 changes"]
+    return markdown_table(header, rows) + measured_on("benchmark-table")
