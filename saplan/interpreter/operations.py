@@ -31,7 +31,9 @@ def _logistic(x: np.ndarray) -> np.ndarray:
 
 def _shift_right_logical(x: np.ndarray, by: np.ndarray) -> np.ndarray:
     unsigned = np.asarray(x).view(f"u{x.dtype.itemsize}")
-    shifted = np.where(by < 8 * x.dtype.itemsize, unsigned >> by.astype(unsigned.dtype), unsigned.dtype.type(0))
+    shifted = unsigned >> by.astype(unsigned.dtype)
+    if np.any(by >= 8 * x.dtype.itemsize):  # NumPy leaves this case undefined
+        shifted = np.where(by < 8 * x.dtype.itemsize, shifted, unsigned.dtype.type(0))
     return shifted.view(x.dtype)
 
 
@@ -116,10 +118,12 @@ def _pad(parameters: dict[str, Any]) -> Operation:
     config = parameters["padding_config"]
 
     def pad(x: np.ndarray, value: Any) -> np.ndarray:
-        sides = [low + side + max(side - 1, 0) * gap + high for (low, high, gap), side in zip(config, x.shape)]
+        sides = [
+            low + side + max(side - 1, 0) * gap + high for (low, high, gap), side in zip(config, x.shape, strict=True)
+        ]
         result = np.full(sides, value, x.dtype)
         kept, filled = [], []
-        for (low, _, gap), side, size in zip(config, x.shape, sides):
+        for (low, _, gap), side, size in zip(config, x.shape, sides, strict=True):
             at = low + np.arange(side) * (gap + 1)
             inside = (at >= 0) & (at < size)
             kept.append(np.flatnonzero(inside))

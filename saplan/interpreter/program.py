@@ -13,14 +13,21 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import PRNGKeyArray, Shaped
 
 from saplan.interpreter import threefry
 from saplan.interpreter.routine import Routine, UnknownOperationError
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+AnyKey = PRNGKeyArray | Shaped[np.ndarray, ""] | np.void
+"""A random key of JAX, or its twin while programs are interpreted."""
 _INTERPRETS: ContextVar[bool] = ContextVar("interprets", default=False)
+
+
+def compile_nothing() -> None:
+    """Evaluate programs by NumPy in this thread from now on."""
+    _INTERPRETS.set(True)
 
 
 @contextmanager
@@ -33,11 +40,11 @@ def without_compiling() -> Iterator[None]:
         _INTERPRETS.reset(token)
 
 
-def key_of(seed: int) -> PRNGKeyArray:
+def key_of(seed: int) -> AnyKey:
     """The random key of a seed, made without compiling while programs are interpreted."""
     if not _INTERPRETS.get() or not jax.config.jax_threefry_partitionable:
         return jax.random.key(seed)
-    return cast(PRNGKeyArray, threefry.seed(np.int64(seed)))
+    return threefry.seed(np.int64(seed))
 
 
 def interpretable(compiled: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

@@ -15,6 +15,7 @@ from saplan.methods.executor import Attempt
 from saplan.planning.certificate import why_not
 from saplan.render.ansi import scene_text, strong
 from saplan.render.explanation import Explanation, PlanStep, explain
+from saplan.render.start import start
 
 HOLDS = "the goal holds already"
 
@@ -26,8 +27,8 @@ class Story:
         """Draw the map and make the first decision; no step is taken yet."""
         self.agent, self.seed, self.space = agent, seed, agent.game.space
         self.goal = parse_goal(self.space, goal_text)
-        self.state = jax.jit(agent.game.reset)(jax.random.key(seed))
-        self.start = np.asarray(agent.game.attributes(self.state))
+        begin = start(agent.game, seed)
+        self.state, self.start = begin.state, np.array(begin.rho, np.float32)
         states = jax.tree.map(lambda x: x[None], self.state)
         self.executor = agent.executor(states, one_goal(self.space, self.goal), planner)
         self.reason = why_not(agent.game, self.start, self.goal)

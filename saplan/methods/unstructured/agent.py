@@ -10,7 +10,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from saplan.algebra.hashing import hashed_rho
 from saplan.games import Game
+from saplan.games.game import change_between
 from saplan.goals import Goal
+from saplan.interpreter.program import interpretable
 from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
 from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor
@@ -120,10 +122,10 @@ class TablePlanner:
 
     def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
         """The change towards the target of an edge."""
-        target = jnp.asarray(self.subgoal(rho, transition))
-        return np.asarray(self.perceived.space.difference(target, jnp.asarray(rho)))
+        return np.asarray(change_between(self.perceived.space, rho, self.subgoal(rho, transition)))
 
 
+@interpretable
 @eqx.filter_jit
 def expected_steps(agent: UnstructuredAgent, state: Any) -> Float[Array, "n D"]:
     """Expected steps of every change from the present states, by the policy's value of it."""
