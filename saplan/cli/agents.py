@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from saplan.cli.options import check_number, in_colour, read_options, take_run
+from saplan.cli.options import check_number, in_colour, read_options, take_run, use_one_core
 from saplan.errors import InputError, NoPathError
 
 
@@ -74,6 +74,8 @@ def plan_command(arguments: list[str]) -> None:
     check_number("--seed", options.seed)
     if not 0 <= options.budget <= 100_000:
         raise InputError(f"--budget must lie in 0..100000, got {options.budget}")
+
+    use_one_core()
 
     from saplan.interpreter.program import without_compiling
     from saplan.render.narrate import narrate, tell_json

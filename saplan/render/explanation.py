@@ -85,6 +85,11 @@ def explain(agent: Agent, decision: Decision) -> Explanation:
     return Explanation(found, words, outcome.name.lower(), path, options, weighed.unit)
 
 
+def path_by_rules(agent: Agent, decision: Decision) -> list[Float[np.ndarray, "K"]]:
+    """The changes of a path that leads to the goal from the true ρ; empty without a path, or if ρ is estimated."""
+    return [] if agent.perceived is not agent.game or decision.outcome is not Outcome.FOUND else decision.changes
+
+
 def name_of(game: Game[Any], delta: Float[np.ndarray, "K"]) -> str:
     """Name of a change by the rules of the game, or the change as text if it has none."""
     slack = np.array([block.tolerance for block in game.space.blocks])
