@@ -44,7 +44,7 @@ def reference() -> Times:
 
 
 def plan(game: str) -> Times:
-    """Seconds from the command to the first line of the plan, to the first step that ends an attempt, and to the end."""
+    """Seconds from the command to the first line of the plan, to the first attempt that ends, and to the end."""
     before, began, seen = _processor_seconds(), time.monotonic(), Times()
     command = [sys.executable, "-m", "saplan", "plan", game, "--goal", GOALS[game], "--seed", str(SEED)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=COLD) as process:

@@ -10,26 +10,27 @@ from typing import Any
 import numpy as np
 
 from saplan.interpreter import threefry
-from saplan.interpreter.gather import gather
+from saplan.interpreter.gather import gather, replace, scatter
 
 Operation = Callable[..., Any]
+Values = Any
+"""An array, or a NumPy scalar where there is no axis."""
 
 
-def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _divide(a: Values, b: Values) -> Values:
     """Quotient, rounded towards zero on integers."""
-    quotient: np.ndarray = np.true_divide(a, b) if a.dtype.kind not in "iu" else (a - np.fmod(a, b)) // b
-    return quotient
+    return np.true_divide(a, b) if a.dtype.kind not in "iu" else (a - np.fmod(a, b)) // b
 
 
-def _rsqrt(x: np.ndarray) -> np.ndarray:
+def _rsqrt(x: Values) -> Values:
     return np.reciprocal(np.sqrt(x))
 
 
-def _logistic(x: np.ndarray) -> np.ndarray:
+def _logistic(x: Values) -> Values:
     return np.reciprocal(1 + np.exp(-x))
 
 
-def _shift_right_logical(x: np.ndarray, by: np.ndarray) -> np.ndarray:
+def _shift_right_logical(x: Values, by: Values) -> Values:
     unsigned = np.asarray(x).view(f"u{x.dtype.itemsize}")
     shifted = unsigned >> by.astype(unsigned.dtype)
     if np.any(by >= 8 * x.dtype.itemsize):  # NumPy leaves this case undefined
@@ -37,13 +38,12 @@ def _shift_right_logical(x: np.ndarray, by: np.ndarray) -> np.ndarray:
     return shifted.view(x.dtype)
 
 
-def _select(which: np.ndarray, *cases: np.ndarray) -> np.ndarray:
+def _select(which: Values, *cases: Values) -> Values:
     return np.where(which, cases[1], cases[0]) if which.dtype == bool else np.choose(which, cases)
 
 
-def _clamp(low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
-    clamped: np.ndarray = np.minimum(np.maximum(x, low), high)
-    return clamped
+def _clamp(low: Values, x: Values, high: Values) -> Values:
+    return np.minimum(np.maximum(x, low), high)
 
 
 ELEMENTWISE: dict[str, Operation] = {
@@ -64,7 +64,7 @@ def _convert(parameters: dict[str, Any]) -> Operation:
     dtype = np.dtype(parameters["new_dtype"])
     limits = np.iinfo(dtype) if dtype.kind in "iu" else None
 
-    def convert(x: np.ndarray) -> np.ndarray:
+    def convert(x: Values) -> Values:
         if limits is not None and x.dtype.kind == "f":  # XLA saturates, NumPy wraps
             rounded = np.nan_to_num(np.asarray(x, np.float64), nan=0.0)
             return np.clip(rounded, limits.min, limits.max).astype(dtype)
@@ -81,7 +81,7 @@ def _bitcast(parameters: dict[str, Any]) -> Operation:
 def _broadcast(parameters: dict[str, Any]) -> Operation:
     shape, kept = parameters["shape"], set(parameters["broadcast_dimensions"])
 
-    def broadcast(x: np.ndarray) -> np.ndarray:
+    def broadcast(x: Values) -> Values:
         sizes = iter(np.shape(x))
         return np.broadcast_to(np.reshape(x, [next(sizes) if d in kept else 1 for d in range(len(shape))]), shape)
 
@@ -95,7 +95,7 @@ def _slice(parameters: dict[str, Any]) -> Operation:
     return lambda x: x[window]
 
 
-def _starts(x: np.ndarray, sizes: tuple[int, ...], starts: tuple[Any, ...]) -> tuple[slice, ...]:
+def _starts(x: Values, sizes: tuple[int, ...], starts: tuple[Any, ...]) -> tuple[slice, ...]:
     """The window of a slice whose start is moved inside the array."""
     first = [min(max(int(at), 0), side - size) for at, side, size in zip(starts, x.shape, sizes, strict=True)]
     return tuple(slice(at, at + size) for at, size in zip(first, sizes, strict=True))
@@ -106,7 +106,7 @@ def _dynamic_slice(parameters: dict[str, Any]) -> Operation:
 
 
 def _dynamic_update_slice(parameters: dict[str, Any]) -> Operation:
-    def update(x: np.ndarray, piece: np.ndarray, *starts: Any) -> np.ndarray:
+    def update(x: Values, piece: Values, *starts: Any) -> Values:
         result = np.array(x)
         result[_starts(x, piece.shape, starts)] = piece
         return result
@@ -117,7 +117,7 @@ def _dynamic_update_slice(parameters: dict[str, Any]) -> Operation:
 def _pad(parameters: dict[str, Any]) -> Operation:
     config = parameters["padding_config"]
 
-    def pad(x: np.ndarray, value: Any) -> np.ndarray:
+    def pad(x: Values, value: Any) -> Values:
         sides = [
             low + side + max(side - 1, 0) * gap + high for (low, high, gap), side in zip(config, x.shape, strict=True)
         ]
@@ -138,7 +138,7 @@ def _product(parameters: dict[str, Any]) -> Operation:
     (left_sum, right_sum), (left_batch, right_batch) = parameters["dimension_numbers"]
     dtype = parameters["preferred_element_type"]
 
-    def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def product(a: Values, b: Values) -> Values:
         left = [d for d in range(a.ndim) if d not in left_sum + left_batch]
         right = [d for d in range(b.ndim) if d not in right_sum + right_batch]
         batch, rows, columns = (
@@ -173,7 +173,7 @@ def _running(function: Operation) -> Callable[[dict[str, Any]], Operation]:
     def prepare(parameters: dict[str, Any]) -> Operation:
         axis, turn = parameters["axis"], -1 if parameters["reverse"] else 1
 
-        def run(x: np.ndarray) -> np.ndarray:
+        def run(x: Values) -> Values:
             turned = np.flip(x, axis) if turn < 0 else x
             result = function(turned, axis=axis, dtype=x.dtype)
             return np.flip(result, axis) if turn < 0 else result
@@ -186,7 +186,7 @@ def _running(function: Operation) -> Callable[[dict[str, Any]], Operation]:
 def _sort(parameters: dict[str, Any]) -> Operation:
     axis, keys = parameters["dimension"], parameters["num_keys"]
 
-    def sort(*arrays: np.ndarray) -> list[np.ndarray]:
+    def sort(*arrays: Values) -> list[Values]:
         order = np.lexsort(arrays[:keys][::-1], axis=axis)
         return [np.take_along_axis(array, order, axis) for array in arrays]
 
@@ -246,6 +246,9 @@ WITH_PARAMETERS: dict[str, Callable[[dict[str, Any]], Operation]] = {
     "reshape": lambda p: lambda x: np.reshape(x, p["new_sizes"]),
     "rev": lambda p: lambda x: np.flip(x, p["dimensions"]),
     "round": _round,
+    "scatter": scatter(replace),
+    "scatter-add": scatter(np.add.at),
+    "scatter_add": scatter(np.add.at),
     "slice": _slice,
     "sort": _sort,
     "split": _pieces,

@@ -7,8 +7,8 @@ from jaxtyping import Shaped, UInt32
 
 KEY = np.dtype([("high", np.uint32), ("low", np.uint32)])
 """One random key as one element of an array, so that keys are sliced and reshaped like numbers."""
-Keys = Shaped[np.ndarray, "*shape"]
-Words = UInt32[np.ndarray, "..."]
+Keys = Shaped[np.ndarray, "..."] | np.void
+Words = UInt32[np.ndarray, "..."] | np.uint32
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = np.uint32(0x1BD11BDA)
@@ -21,12 +21,12 @@ def from_words(high: Words, low: Words) -> Keys:
     return keys
 
 
-def from_data(data: UInt32[np.ndarray, "*shape 2"]) -> Keys:
+def from_data(data: UInt32[np.ndarray, "... 2"]) -> Keys:
     """Keys of the arrays that `jax.random.key_data` returns."""
     return from_words(data[..., 0], data[..., 1])
 
 
-def to_data(keys: Keys) -> UInt32[np.ndarray, "*shape 2"]:
+def to_data(keys: Keys) -> UInt32[np.ndarray, "... 2"]:
     """The array that `jax.random.key_data` returns for these keys."""
     return np.stack([keys["high"], keys["low"]], axis=-1)
 
@@ -48,13 +48,12 @@ def fold_in(keys: Keys, number: Words) -> Keys:
     return from_words(*_threefry(keys["high"], keys["low"], counter["high"], counter["low"]))
 
 
-def bits(keys: Keys, width: int, shape: tuple[int, ...]) -> np.ndarray:
+def bits(keys: Keys, width: int, shape: tuple[int, ...]) -> Any:
     """Random bits of each key, as unsigned integers of `width` bits."""
     high, low = _blocks(keys, shape)
     if width == 64:
         return high.astype(np.uint64) << np.uint64(32) | low
-    drawn: np.ndarray = (high ^ low).astype(f"uint{width}")
-    return drawn
+    return (high ^ low).astype(f"uint{width}")
 
 
 def _blocks(keys: Keys, shape: tuple[int, ...]) -> tuple[Words, Words]:
