@@ -53,14 +53,22 @@ class PlannerSettings:
 
 DEFAULT_PLANNER = PlannerSettings()
 PAPER_PLANNER = PlannerSettings(
-    time_weight=0.0, calibrated=False, critic=0.0, temperature=None, patience=np.inf, outcomes=1, algebra=False
+    time_weight=0.0,
+    calibrated=False,
+    critic=0.0,
+    floor=0.0,
+    penalty=0.0,
+    patience=np.inf,
+    temperature=None,
+    outcomes=1,
+    algebra=False,
 )
 """The paper's planner: the likeliest path by the one probability of its detector."""
 
 
 def planner_settings_for(settings: Settings) -> PlannerSettings:
     """The paper's planner for agents trained as in the paper, else the default."""
-    return PAPER_PLANNER if not settings.relabel and not settings.repeat_cost else DEFAULT_PLANNER
+    return PAPER_PLANNER if settings.policy_gradient else DEFAULT_PLANNER
 
 
 @runtime_checkable
