@@ -68,7 +68,7 @@ PAPER_PLANNER = PlannerSettings(
 
 def planner_settings_for(settings: Settings) -> PlannerSettings:
     """The paper's planner for agents trained as in the paper, else the default."""
-    return PAPER_PLANNER if settings.policy_gradient else DEFAULT_PLANNER
+    return PAPER_PLANNER if not settings.relabel and not settings.repeat_cost else DEFAULT_PLANNER
 
 
 @runtime_checkable

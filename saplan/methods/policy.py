@@ -92,17 +92,17 @@ class Policy(eqx.Module):
         outputs = self._exploration_outputs(trunk)
         return outputs[..., -1] if self.critic else jnp.max(outputs, axis=-1)
 
-    def _exploration_outputs(self, trunk: Features) -> Features:
+    def _exploration_outputs(self, trunk: Features) -> Float[Array, "... outputs"]:
         head = (self.explorer or self.network).head
         goal = jnp.zeros(self.encoder.subgoal_width + 1).at[-1].set(1.0)
         return head(self._part(trunk, 1), goal, slice(len(head.outputs.bias) // 2, None))
 
-    def _part(self, trunk: Features, number: int) -> Features:
+    def _part(self, trunk: Features, number: int) -> Float[Array, "... part"]:
         """The part of a trunk that belongs to one of two networks; all of it where there is one."""
         return trunk if self.explorer is None else jnp.split(trunk, 2, axis=-1)[number]
 
 
-def execution_outputs(head: Head, encoder: Encoder, trunk: Features, subgoal: Subgoal) -> Features:
+def execution_outputs(head: Head, encoder: Encoder, trunk: Features, subgoal: Subgoal) -> Float[Array, "... outputs"]:
     """What a policy's head says about a subgoal: by default, logits of Q(s, a, subgoal)."""
     goal = encoder.subgoal(subgoal)
     goal = jnp.concatenate([goal, jnp.zeros((*goal.shape[:-1], 1))], axis=-1)
@@ -141,7 +141,7 @@ def sample_actions(
     return jax.random.categorical(key, logits, axis=-1)
 
 
-def exploration_preference(policy: Policy, settings: ExploringSettings, trunk: Features) -> Float[Array, "n actions"]:
+def exploration_preference(policy: Policy, settings: ExploringSettings, trunk: Features) -> Float[Array, "... actions"]:
     """Logits by which the exploration policy draws its actions: softmax of values, mixed with uniform noise."""
     explore = jax.nn.softmax(policy.exploration(trunk) / settings.explore_temperature)
     random = settings.explore_random

@@ -1,7 +1,7 @@
 """Policy gradients, the paper's kind of learner: a step teaches its own policy about its own subgoal, and nothing else.
 
 The paper names no algorithm; its predecessor used an actor and a critic. This is proximal policy optimisation (Schulman
-et al. 2017) of the same two: it may pass over a rollout several times, and with one pass it is the advantage actor-critic.
+et al. 2017) of the same two. With one pass over a rollout it is the advantage actor-critic; more passes learn faster.
 """
 
 import equinox as eqx

@@ -75,7 +75,7 @@ class Settings:
     """Whether every step teaches the execution policy about every known subgoal (paper: only the attempted one)."""
     policy_gradient: bool = False
     """Whether policies learn by policy gradients, as in the paper, and not by Q-learning. It implies no `relabel`."""
-    entropy: float = 0.01
+    entropy: float = 0.03
     """Weight of the policies' entropy in policy gradients."""
 
     def __post_init__(self) -> None:

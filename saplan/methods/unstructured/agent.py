@@ -91,7 +91,8 @@ class TablePlanner:
         place = self.find(rho)
         edge = self.edge[place]
         there = (edge > 0) & (place >= 0)[:, None]
-        cost = np.where(there & (self.cost[place] < -np.log(planner.floor)), self.cost[place] + FREE, np.inf)
+        likely = self.probability[place] > planner.floor
+        cost = np.where(there & likely, self.cost[place] + FREE, np.inf)
         probability = np.where(there, self.probability[place], np.float32(np.nan))
         return Edges(self.rho[edge - 1], cost.astype(np.float32), probability)
 
