@@ -14,7 +14,6 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Delta, Product, Rho
-from saplan.methods.structured.settings import StructuredSettings
 from saplan.rl.networks import GoalNetwork
 from saplan.rl.returns import masked_mean
 
@@ -117,11 +116,11 @@ def edge_loss(
     transitions: Delta,
     positives: Replay,
     outcomes: Replay,
-    settings: StructuredSettings,
+    batch: int,
+    calibrated: bool = True,
 ) -> Float[Array, ""]:
     """Cross-entropy of both heads and the squared error of the logarithm of the steps, or of the first head alone."""
     found_key, tried_key = jax.random.split(key)
-    batch = settings.edge_batch
     entry, slot = draw_batch(found_key, positives, batch)
     found = detector(space, positives.rho[entry, slot], transitions[entry])
     entry, slot = draw_batch(tried_key, outcomes, 2 * batch)
@@ -131,8 +130,8 @@ def edge_loss(
     entropy = optax.sigmoid_binary_cross_entropy
     balanced = jnp.mean(entropy(found.feasible, 1.0)) + masked_mean(entropy(tried.feasible, 0.0), ~success)
     ready = jnp.any(positives.filled > 0) & jnp.any(outcomes.filled > 0)
-    if not settings.calibrated:
+    if not calibrated:
         return jnp.where(ready, balanced, 0.0)
-    calibrated = jnp.mean(entropy(tried.success, success.astype(jnp.float32)))
+    success_loss = jnp.mean(entropy(tried.success, success.astype(jnp.float32)))
     duration = masked_mean((tried.log_steps - jnp.log(steps)) ** 2, success)
-    return jnp.where(ready, balanced + calibrated + 0.1 * duration, 0.0)
+    return jnp.where(ready, balanced + success_loss + 0.1 * duration, 0.0)

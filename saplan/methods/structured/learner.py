@@ -107,7 +107,8 @@ class Structured(Method[StructuredKnowledge]):
         positives, outcomes = write_replays(before, entry, flat, settings.explored_positives)
 
         def loss(detector: EdgeDetector, key: PRNGKeyArray) -> Float[Array, ""]:
-            return edge_loss(detector, space, key, memory.delta, positives, outcomes, settings)
+            examples = memory.delta, positives, outcomes
+            return edge_loss(detector, space, key, *examples, settings.edge_batch, settings.calibrated)
 
         keys = jax.random.split(key, settings.edge_steps)
         detector, moments, losses = descend(loss, before.detector, before.detector_moments, settings.edge_rate, keys)
