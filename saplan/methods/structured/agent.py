@@ -237,7 +237,6 @@ def price_first(
     rho = jax.vmap(agent.game.attributes)(state)
     log_success, _ = edge_outlook(agent, rho, planner)
     trunk = agent.policy.trunk(jax.vmap(agent.game.observe)(state), rho)
-    logits = jax.vmap(lambda d: agent.policy.execution(trunk, d), out_axes=1)(agent.memory.delta)
-    value = jax.nn.log_sigmoid(jnp.max(logits, axis=-1))
+    value = jax.vmap(lambda d: agent.policy.execution_log_value(trunk, d), out_axes=1)(agent.memory.delta)
     steps = jnp.clip(1 + (value - log_success) / jnp.log(settings.discount), 1.0, settings.attempt_steps)
     return -log_success + planner.time_weight * steps, steps

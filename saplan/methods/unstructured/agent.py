@@ -93,7 +93,8 @@ class TablePlanner:
         place = self.find(rho)
         edge = self.edge[place]
         there = (edge > 0) & (place >= 0)[:, None]
-        cost = np.where(there & (self.cost[place] < -np.log(planner.floor)), self.cost[place] + FREE, np.inf)
+        likely = self.probability[place] > planner.floor
+        cost = np.where(there & likely, self.cost[place] + FREE, np.inf)
         probability = np.where(there, self.probability[place], np.float32(np.nan))
         return Edges(self.rho[edge - 1], cost.astype(np.float32), probability)
 
@@ -133,6 +134,5 @@ def expected_steps(agent: UnstructuredAgent, state: Any) -> Float[Array, "n D"]:
     rho = jax.vmap(game.attributes)(state)
     trunk = agent.policy.trunk(jax.vmap(game.observe)(state), rho)
     targets, _ = agent.table.targets(agent.table.find(rho))
-    logits = jax.vmap(lambda subgoal: agent.policy.execution(trunk, subgoal), in_axes=1, out_axes=1)(targets)
-    value = jax.nn.log_sigmoid(jnp.max(logits, axis=-1))
+    value = jax.vmap(lambda target: agent.policy.execution_log_value(trunk, target), in_axes=1, out_axes=1)(targets)
     return jnp.clip(1 + value / jnp.log(settings.discount), 1.0, settings.attempt_steps)
