@@ -78,7 +78,7 @@ def write_problem(problem: Problem, name: str, about: Sequence[str] = ()) -> str
         f"(define (problem {domain}-problem)",
         f"  (:domain {domain})",
         f"  (:init {' '.join([*init, '(= (total-cost) 0)'])})",
-        f"  (:goal (and {' '.join(goal)}))",
+        f"  (:goal {_all_of(goal)})",
         "  (:metric minimize (total-cost)))",
     ]
     return "\n".join(lines) + "\n"
@@ -118,7 +118,7 @@ def _action(problem: Problem, names: Names, j: int, note: str) -> str:
         f"  (:action {names.actions[j]}",
         *(f"    {line}" for line in _comments([". ".join(part for part in said if part)])),
         "    :parameters ()",
-        f"    :precondition (and {' '.join(before)})",
+        f"    :precondition {_all_of(before)}",
         f"    :effect (and {' '.join([*effects, f'(increase (total-cost) {_number(problem.costs[j])})'])}))",
     ]
     return "\n".join(lines)
@@ -129,9 +129,9 @@ def _conditions(problem: Problem, names: Names, j: int, i: int) -> list[str]:
     row, delta, needs = problem.rows[i], problem.changes[j, i], problem.needs
     fluent, allowed = f"({names.fluents[i]})", problem.allowed(j, i)
     if isinstance(row, LineRow):
-        # The least end must not lie below the space, nor the greatest above it.
-        low = max(row.low - delta if delta < 0 else -np.inf, -np.inf if needs is None else needs.low[j, i])
-        high = min(row.high - delta if delta > 0 else np.inf, np.inf if needs is None else needs.high[j, i])
+        low, high = (-np.inf, np.inf) if needs is None else (needs.low[j, i], needs.high[j, i])
+        low = max(low, row.low - delta) if delta < 0 and row.low > -BEYOND else low
+        high = min(high, row.high - delta) if delta > 0 and row.high < BEYOND else high
         return _between(fluent, low, high)
     if isinstance(row, LabelRow):
         starts = {v for v, _ in row.moves(delta)}
@@ -177,11 +177,15 @@ def _goal(problem: Problem, names: Names, i: int) -> list[str]:
     return _one_of(problem.ends_at(i), row.size, lambda v: f"(= {fluent} {v})")
 
 
+def _all_of(conditions: list[str]) -> str:
+    return f"(and {' '.join(conditions)})" if conditions else "(and)"
+
+
 def _between(fluent: str, low: float, high: float) -> list[str]:
     if low == high:
         return [f"(= {fluent} {_number(low)})"]
-    found = [f"(>= {fluent} {_number(low)})"] if low > -BEYOND else []
-    return found + ([f"(<= {fluent} {_number(high)})"] if high < BEYOND else [])
+    found = [f"(>= {fluent} {_number(low)})"] if np.isfinite(low) else []
+    return found + ([f"(<= {fluent} {_number(high)})"] if np.isfinite(high) else [])
 
 
 def _one_of(values: Iterable[int], size: int, condition: Callable[[int], str]) -> list[str]:
