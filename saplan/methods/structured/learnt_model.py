@@ -129,14 +129,18 @@ def _holds(problem: Problem, needs: Needs, rho: Float[np.ndarray, "n K"]) -> Boo
 
 
 def _walk(model: LearntModel, random: np.random.Generator) -> Float[np.ndarray, "n K"]:
-    """Every ρ on random walks from the start, along changes that the detector finds feasible, varied as they vary."""
+    """Every ρ on random walks from the start, along changes that the detector finds feasible, varied as they vary.
+
+    Each walk prefers some changes, so that the walks spread out and do not all stay near the start.
+    """
     problem, start = model.problem, np.asarray(model.problem.start, np.float32)
     rho = np.tile(start, (WALKS, 1))
+    preference = random.exponential(size=(WALKS, len(problem.costs))) ** 2
     met = [rho]
     for _ in range(LENGTH):
         priced = model.edges(rho)
         can = np.isfinite(priced.cost)
-        chosen = np.argmax(can * random.uniform(0.1, 1.0, can.shape), axis=1)
+        chosen = np.argmax(can * preference * random.uniform(0.01, 1.0, can.shape), axis=1)
         moved = priced.ends[np.arange(WALKS), chosen]
         varied = moved + problem.width[chosen] * random.uniform(-np.sqrt(3), np.sqrt(3), moved.shape)
         moved = np.where(problem.inside(varied)[:, None], varied, moved).astype(np.float32)
