@@ -39,7 +39,7 @@ class Names:
     def _action(self, problem: Problem, j: int) -> str:
         """`c` and the number of a change, and what it does where that is short."""
         changed = np.flatnonzero(problem.changes[j])
-        parts = [f"{self.fluents[i]}-{_words(problem, i, problem.changes[j, i])}" for i in changed]
+        parts = [f"{self.fluents[i]}-{_words(problem, i, problem.changes[j, i])}" for i in map(int, changed)]
         return "-".join([f"c{j}", *(parts if len(parts) <= NAMED else [])])
 
 
