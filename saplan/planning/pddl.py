@@ -51,7 +51,7 @@ def write_domain(problem: Problem, name: str, about: Sequence[str] = (), notes: 
     names = Names(problem)
     predicates = [f"({label})" for labels in names.labels for label in labels]
     numbers = [f"({names.fluents[i]})" for i in _numeric(problem)]
-    actions = [_action(problem, names, int(j), notes[j] if notes else "") for j in np.flatnonzero(problem.usable)]
+    actions = [_action(problem, names, j, notes[j] if notes else "") for j in map(int, np.flatnonzero(problem.usable))]
     blocks = [f"{names.fluents[i]}: {block.symbol}" for i, block in enumerate(problem.space.blocks)]
     lines = [
         *_comments(about),

@@ -56,7 +56,8 @@ class LearntModel:
 
     def edges(self, rho: Float[np.ndarray, "n K"]) -> Edges:
         """The trusted changes as the detector prices them."""
-        return Edges(*(x[:, self.entries] for x in self.agent.edges(np.asarray(rho, np.float32), self.planner)))
+        found = self.agent.edges(np.asarray(rho, np.float32), self.planner)
+        return Edges(*(x if x is None else x[:, self.entries] for x in found))
 
     def feasible(self, rho: Float[np.ndarray, "n K"]) -> Bool[np.ndarray, "n C"]:
         """Whether the detector finds each change feasible at each ρ."""
@@ -177,7 +178,9 @@ def plan_data(model: LearntModel) -> dict[str, Any]:
         "start": _rho_data(space, problem.start),
         "outcome": plan.status.name.lower(),
         "words": why or plan.status.value,
-        "cost": round(sum(step["cost"] for step in steps), 6) if plan.found else None,
+        "cost": None
+        if priced is None
+        else round(float(np.sum(priced.cost[np.arange(len(steps)), plan.transitions])), 6),
         "model_cost": round(plan.cost, 6) if plan.found else None,
         "lower_bound": round(plan.bound, 6) if np.isfinite(plan.bound) else None,
         "agreement": round(model.agrees, 6),
