@@ -53,7 +53,8 @@ benchmark-games: .venv/peers ## our games against two JAX peers and MiniGrid
 benchmark-training: .venv/peers ## our training against a PPO in JAX (and Stable-Baselines3 if the extra sb3 is installed)
 	$(BIN)/python benchmarks/training.py
 
-benchmark-planning: .venv/installed ## planning time against graph size
+benchmark-planning: .venv/peers ## planning time against graph size, and plans by algebra beside ENHSP (needs Java 17)
+	$(BIN)/python benchmarks/graph_search.py
 	$(BIN)/python benchmarks/planning.py
 
 results: .venv/installed ## train and evaluate the small agents that the documents show, and write the tables

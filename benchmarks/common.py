@@ -16,7 +16,7 @@ import jax
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 PACKAGES = ("saplan", "jax", "equinox", "optax", "xminigrid", "navix", "minigrid", "gymnasium", "stable-baselines3",
-            "torch")  # fmt: skip
+            "torch", "scipy", "unified-planning", "up-enhsp")  # fmt: skip
 
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:

@@ -1,218 +1,206 @@
-"""Time to plan by graph size: python benchmarks/planning.py --json results/benchmark-planning.json.
+"""Plans by algebra beside ENHSP: python benchmarks/planning.py --json results/planning-peers.json.
 
-The world is a cube in ℕ^4 with eight transitions, ±1 in each coordinate: a side of 15 gives 50,625 nodes and 378,000
-edges. An edge detector of the usual size prices every edge, through the function that an agent plans with; its weights
-are random and stretched, so that the prices differ. The floor cuts no edge, all values inside the cube count as visited
-and none beyond it, and the goal is the corner farthest from the start, so that the search must expand the whole graph.
-One more row has its goal in the middle, where the search has to stop early.
-
-The time covers everything from the request to the path: growing the graph, scoring, shortest paths, and reading the
-path. Compilation, once per program and size of batch, is reported separately. The floor is a single run of SciPy's
-Dijkstra on the finished matrix of the same graph.
+Both planners get the same problem; ENHSP reads it as the PDDL that `saplan export` writes, through unified-planning.
+Its time is that of the call, with Java's start and without reading the files, and beside it its own report of the
+search alone. Its optimal mode gets the first problem of each world and 60 s. Our time is the median of several plans,
+from the request to a checked path. The worlds: exchange with 8 to 4,000 objects of each kind (goals are what random
+changes lead to), Lights Out with 24 buttons, 200 conversions of 60 counts, tech trees of 60 items, and the models that
+the shipped agents have learnt. All items of further tech trees, and 2,000 random problems against brute force, follow.
 """
 
 import statistics
+import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-import scipy.sparse
-from common import describe, make_parser, progress, quantity, setting, text_table
-from scipy.sparse.csgraph import dijkstra
+from common import ROOT, describe, make_parser, progress, setting, text_table
+from enhsp import OPTIMAL, Solved, missing, solve_with_enhsp
 
-from saplan.algebra import Natural, Product
+sys.path.insert(0, str(ROOT))  # the worlds are those of the tests
+
+import saplan
 from saplan.experiments.result_file import write_result
-from saplan.methods.agent import PlannerSettings
-from saplan.methods.structured.agent import StructuredAgent
-from saplan.methods.structured.edge_detector import EdgeDetector
-from saplan.methods.structured.memory import Memory, condense, empty_memory
-from saplan.methods.structured.settings import StructuredSettings
-from saplan.planning import Graph, Outcome, Route, search
+from saplan.methods.structured.learnt_model import learnt_model
+from saplan.planning.algebraic import AlgebraicPlan, find_plan
+from saplan.planning.checker import check
+from saplan.planning.needs import Feasible
+from saplan.planning.problem import Problem
+from saplan.planning.program import Status
+from saplan.planning.proof import find_certificate
+from tests.planning.known_worlds import TechTree, always, exchange, lights_out, wide_world
+from tests.planning.small_problems import SmallProblem
 
-DIMENSIONS = 4
-SIDES = {"1 k": 6, "5 k": 8, "50 k": 15, "200 k": 21}
-"""Values per coordinate, by the resulting number of nodes."""
-GOAL = "50 k"
-GOAL_SECONDS = 0.2
-"""Target for a graph of 50,000 nodes and 400,000 edges on two cores."""
-WHOLE = PlannerSettings(floor=0.0, max_nodes=1_000_000)
-"""No bound is active: the whole graph is searched."""
-SPREAD = 10.0
-"""Factor of the random detector's last layer: its prices then range from about 0.2 to 2 nats."""
+SIZES = (8, 40, 400, 4000)
+TECH_ITEMS = (20, 40, 59)
+LEARNT = {"switches": "red=1 green=1 blue=1", "exchange": "red=4 green=4 blue=1"}
+NODES = 20_000
+"""Nodes of the search that answers what counts leave open."""
 
 
 @dataclass(frozen=True)
-class Cube:
-    """A world without states: planning needs only the space of a game."""
+class Case:
+    """One problem of a world."""
 
-    side: int
-    middle: bool = False
-    """Whether the goal is the middle of the cube instead of its far corner."""
-
-    @property
-    def space(self) -> Product:
-        """ℕ^4; the last bin of every coordinate stands for values beyond the cube."""
-        return Product(tuple("abcd"), (Natural(bins=self.side + 1),) * DIMENSIONS)
-
-    @property
-    def start(self) -> np.ndarray:
-        """One corner."""
-        return np.zeros((1, DIMENSIONS), np.float32)
-
-    @property
-    def goal(self) -> np.ndarray:
-        """The opposite one, or the middle."""
-        return np.full((1, DIMENSIONS), (self.side - 1) // (2 if self.middle else 1), np.float32)
+    world: str
+    problem: Problem
+    feasible: Feasible
+    first: bool
+    """Whether ENHSP's optimal mode gets this problem as well."""
 
 
-@dataclass
-class Measured:
-    """One size of world and the seconds measured so far."""
-
-    label: str
-    agent: StructuredAgent
-    nodes: int = 0
-    edges: int = 0
-    transitions: int = 0
-    """Length of the path."""
-    batches: int = 0
-    """Calls of the edge function per plan."""
-    first: float = 0.0
-    """The first plan, compilation included."""
-    total: list[float] = field(default_factory=list)
-    scoring: list[float] = field(default_factory=list)
-    floor: list[float] = field(default_factory=list)
-
-    def median(self, what: str) -> float:
-        """The median of one of the lists of seconds."""
-        return float(statistics.median(getattr(self, what)))
+def random_exchange(objects: int, seed: int) -> Problem:
+    """What is held after most objects were taken and random trades were made, in blocks so that large numbers occur."""
+    random = np.random.default_rng([objects, seed])
+    empty = exchange(objects, (0, 0, 0))
+    rho = empty.start.copy()
+    rho[3:] = np.floor(rho[:3] * random.uniform(0.7, 1.0, 3))
+    trades = [change for change, delta in enumerate(empty.deltas) if np.all(delta[:3] == 0)]
+    for change in random.choice(trades, 12):
+        delta = empty.deltas[change]
+        most = int(np.min(rho[delta < 0] // -delta[delta < 0]))
+        rho = rho + delta * int(most * random.uniform(0.0, 0.5))
+    return exchange(objects, tuple(map(int, rho[3:])))  # type: ignore[arg-type]
 
 
-def make_agent(world: Cube, key: jax.Array) -> StructuredAgent:
-    """An agent whose memory holds the eight transitions and all values of the cube."""
-    detector = EdgeDetector.init(key, world.space, StructuredSettings().edge_hidden)
-    detector = eqx.tree_at(lambda d: d.network.head.outputs.weight, detector, replace_fn=lambda w: SPREAD * w)
-    settings = StructuredSettings(capacity=2 * DIMENSIONS)
-    # Planning needs neither the policy nor the rules of the game.
-    return StructuredAgent(None, detector, *condense(full_memory(world)), world, settings)  # type: ignore[arg-type]
+def cases(instances: int) -> Iterator[Case]:
+    """All problems, world by world."""
+    for objects in SIZES:
+        for seed in range(instances):
+            problem = random_exchange(objects, seed)
+            yield Case(f"exchange, {objects:,} objects of each kind, goal {seed}", problem, always(problem), not seed)
+    for seed in range(100, 100 + instances):
+        problem = lights_out(4, 6, seed)
+        yield Case(f"Lights Out, 24 buttons, start {seed}", problem, always(problem), seed == 100)
+    for seed in range(200, 200 + instances):
+        problem = wide_world(seed)[0]
+        yield Case(f"200 changes of 60 attributes, goal {seed}", problem, always(problem), seed == 200)
+    tree = TechTree(10)
+    for item in TECH_ITEMS:
+        first = item == TECH_ITEMS[0]
+        yield Case(f"tech tree, item of level {tree.level[item]}", tree.problem(item), tree.feasible, first)
+    for name, goal in LEARNT.items():
+        agent = saplan.load(name)
+        start = np.asarray(agent.game.attributes(jax.jit(agent.game.reset)(jax.random.key(7))))
+        model = learnt_model(agent, start, saplan.parse_goal(agent.game.space, goal))
+        yield Case(f"{name} as the shipped agent has learnt it", model.problem, model.feasible, True)
 
 
-def full_memory(world: Cube) -> Memory:
-    """±1 in every coordinate, every value of the cube visited."""
-    unit = jnp.eye(DIMENSIONS)
-    delta = jnp.concatenate([unit, -unit])
-    visited = jnp.ones((DIMENSIONS, world.side + 1), jnp.int32).at[:, world.side].set(0)
-    memory = empty_memory(world.space, len(delta), 8)
-    size = jnp.array(len(delta), jnp.int32)
-    full: Memory = eqx.tree_at(lambda m: (m.key, m.delta, m.size, m.explored), memory, (delta, delta, size, visited))
-    return full
-
-
-class Stopwatch:
-    """An edge function that records its time and calls."""
-
-    def __init__(self, edges: Callable[[np.ndarray], Any]) -> None:
-        """Starts at zero."""
-        self.edges, self.seconds, self.calls = edges, 0.0, 0
-
-    def __call__(self, nodes: np.ndarray) -> Any:
-        """The edges from a batch of nodes."""
+def measure_ours(case: Case, repetitions: int) -> dict[str, Any]:
+    """Cost, lower bound and seconds of our plan, checked change by change."""
+    seconds = []
+    for _ in range(repetitions + 1):
         begin = time.perf_counter()
-        result = self.edges(nodes)
-        self.seconds += time.perf_counter() - begin
-        self.calls += 1
-        return result
+        plan = find_plan(case.problem, case.feasible, nodes=NODES)
+        seconds.append(time.perf_counter() - begin)
+    if plan.found:
+        check_path(case, plan)
+    return {
+        "status": plan.status.name, "cost": plan.cost, "bound": plan.bound, "changes": len(plan.transitions),
+        "first": seconds[0], "seconds": seconds[1:], "median": statistics.median(seconds[1:]),
+    }  # fmt: skip
 
 
-def plan_once(entry: Measured) -> tuple[float, Stopwatch, Route]:
-    """Seconds, scoring time and route of one plan, made as `Agent.plan` makes it."""
-    world: Any = entry.agent.game
-    scoring = Stopwatch(lambda nodes: entry.agent.edges(nodes, WHOLE))
-    begin = time.perf_counter()
-    grain = np.asarray(world.space.grain, np.float32)
-    bounds = WHOLE.max_nodes, WHOLE.max_seconds
-    route = search(world.start, world.goal, world.goal, grain, scoring, *bounds)[0]
-    plan = route.plan(world.start[0])
-    seconds = time.perf_counter() - begin
-    if plan.outcome is not Outcome.FOUND:
-        raise SystemExit(f"no plan in the cube of {entry.label} nodes: {plan.outcome.value}")
-    entry.transitions = len(plan.transitions)
-    return seconds, scoring, route
+def check_path(case: Case, plan: AlgebraicPlan) -> None:
+    """Stop unless every change is feasible where it is made, adds what it says, and the last one reaches the goal."""
+    problem, made = case.problem, plan.transitions
+    follows = np.allclose(problem.repeat(plan.rho[:-1], made), plan.rho[1:], atol=1e-4)
+    feasible = bool(np.all(np.asarray(case.feasible(plan.rho[:-1]))[np.arange(len(made)), made] >= 0.5))
+    if not (follows and feasible and problem.inside(plan.rho).all() and problem.reached(plan.rho[-1:])[0]):
+        raise SystemExit(f"{case.world}: the plan does not hold")
 
 
-def matrix_of(graph: Graph) -> scipy.sparse.csr_matrix:
-    """The finished graph as a sparse matrix."""
-    ends, cost = np.asarray(graph.ends), np.asarray(graph.cost)
-    real = ends >= 0
-    start = np.repeat(np.arange(len(graph)), real.sum(axis=1))
-    return scipy.sparse.csr_matrix((cost[real].astype(np.float64), (start, ends[real])), shape=(len(graph),) * 2)
+def data_of(solved: Solved) -> dict[str, Any]:
+    """The answer of ENHSP for the result file."""
+    return {"status": solved.status, "cost": solved.cost, "seconds": solved.seconds,
+            "search_seconds": solved.search_seconds, "read_seconds": solved.read_seconds}  # fmt: skip
 
 
-def measure(entry: Measured, repetitions: int) -> None:
-    """Plans several times, each followed by SciPy's search on the same graph."""
-    entry.first, _, route = plan_once(entry)
-    matrix = matrix_of(route.graph)
-    entry.nodes, entry.edges = len(route.graph), matrix.nnz
-    for _ in range(repetitions):
-        seconds, scoring, _ = plan_once(entry)
-        entry.total.append(seconds)
-        entry.scoring.append(scoring.seconds)
-        entry.batches = scoring.calls
+def compare(case: Case, repetitions: int, limit: float) -> dict[str, Any]:
+    """One problem by both planners."""
+    ours = measure_ours(case, repetitions)
+    fast = data_of(solve_with_enhsp(case.problem, limit=limit))
+    best = data_of(solve_with_enhsp(case.problem, OPTIMAL, limit)) if case.first else None
+    known = [answer["cost"] for answer in (ours, fast, best) if answer is not None and answer["cost"] is not None]
+    progress(
+        f"{case.world}: ours {ours['cost']:g} in {ours['median']:.3f} s ({ours['status']}), "
+        f"ENHSP {fast['cost']} in {fast['seconds']:.2f} s, optimal {None if best is None else best['cost']}"
+    )
+    shape = {"changes": len(case.problem.costs), "attributes": case.problem.space.size}
+    return {"world": case.world, **shape, "best_known": min(known), "ours": ours, "satisficing": fast, "optimal": best}
+
+
+def measure_tech_tree(seed: int) -> dict[str, Any]:
+    """Every item of a tech tree, from nothing."""
+    tree = TechTree(seed)
+    seconds, plans = [], []
+    for item in range(len(tree.level)):
         begin = time.perf_counter()
-        dijkstra(matrix, indices=0)
-        entry.floor.append(time.perf_counter() - begin)
+        plans.append(find_plan(tree.problem(item), tree.feasible))
+        seconds.append(time.perf_counter() - begin)
+        check_path(Case(f"item {item} of tree {seed}", tree.problem(item), tree.feasible, False), plans[-1])
+    found = [plan for plan in plans if plan.found]
+    return {
+        "seed": seed, "items": len(plans), "found": len(found), "longest": max(plan.cost for plan in found),
+        "optimal": sum(plan.status is Status.OPTIMAL for plan in plans),
+        "worst_ratio": max(plan.cost / plan.bound for plan in found),
+        "median_seconds": statistics.median(seconds), "slowest_seconds": max(seconds),
+    }  # fmt: skip
 
 
-def milliseconds(seconds: float) -> str:
-    """Seconds as `123 ms`."""
-    return f"{1000 * seconds:.1f} ms" if seconds < 0.01 else f"{1000 * seconds:.0f} ms"
+def random_problems(number: int) -> dict[str, int]:
+    """Random small problems: our answers against brute force, and certificates against the checker."""
+    found: Counter[str] = Counter()
+    for seed in range(number):
+        world = SmallProblem(seed)
+        plan, best = find_plan(world.problem, world.feasible, nodes=NODES), world.cheapest()
+        certificate = find_certificate(world.problem)
+        certified = certificate is not None and check(world.problem, certificate)
+        # Without a cap brute force looks at a part of the world, and may miss a path.
+        worse = plan.status is Status.OPTIMAL and (
+            plan.cost > best + 1e-6 or (world.capped and plan.cost < best - 1e-6)
+        )
+        wrong = (plan.status is Status.INFEASIBLE or certified) and best < np.inf
+        found["optimal"] += plan.status is Status.OPTIMAL
+        found["infeasible"] += plan.status is Status.INFEASIBLE
+        found["open"] += plan.status in (Status.BOUND, Status.FEASIBLE)
+        found["contradicted"] += bool(worse or wrong or plan.bound > best + 1e-6)
+        found["certificates"] += certified
+    return {"problems": number, **found}
 
 
 def main() -> None:
-    """Measures all sizes and prints the table."""
+    """Compare on all problems and print the table."""
     parser = make_parser(__doc__)
-    parser.add_argument("--repetitions", type=int, default=7, help="plans per size")
-    parser.add_argument("--sizes", nargs="+", choices=SIDES, default=list(SIDES))
+    parser.add_argument("--repetitions", type=int, default=5, help="plans of ours per problem")
+    parser.add_argument("--instances", type=int, default=2, help="problems per world")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for one call of ENHSP")
+    parser.add_argument("--trees", type=int, default=5, help="tech trees of which every item is planned")
+    parser.add_argument("--problems", type=int, default=2000, help="random problems against brute force")
     options = parser.parse_args()
+    if (reason := missing()) is not None:
+        raise SystemExit(reason)
 
     facts = setting()
     print(describe(facts), flush=True)
-    key = jax.random.key(0)
-    entries = [Measured(label, make_agent(Cube(SIDES[label]), key)) for label in options.sizes]
-    if GOAL in options.sizes:
-        entries.append(Measured(f"{GOAL}, goal in the middle", make_agent(Cube(SIDES[GOAL], middle=True), key)))
-    for entry in entries:
-        measure(entry, options.repetitions)
-        progress(
-            f"{entry.label} nodes: {milliseconds(entry.median('total'))} (the first {entry.first:.1f} s: compiled)"
-        )
-
-    rows, records = [], []
-    for entry in entries:
-        total, scoring, floor = (entry.median(what) for what in ("total", "scoring", "floor"))
-        times = milliseconds(total), milliseconds(scoring), milliseconds(total - scoring), milliseconds(floor)
-        per_node = f"{1e6 * total / entry.nodes:.1f} µs"
-        sizes = quantity(entry.nodes), quantity(entry.edges), str(entry.batches)
-        rows.append((entry.label, *sizes, *times, f"{total / floor:.1f}×", per_node))
-        records.append({
-            "world": entry.label, "nodes": entry.nodes, "edges": entry.edges, "path": entry.transitions,
-            "batches": entry.batches, "first": entry.first, "total": entry.total, "scoring": entry.scoring,
-            "floor": entry.floor, "median": {"total": total, "scoring": scoring, "floor": floor},
-        })  # fmt: skip
-    print(f"\nTime to plan, medians of {options.repetitions}; without compilation\n")
-    head = ("world", "nodes", "edges", "batches", "plan", "scoring", "the rest", "Dijkstra alone", "ratio",
-            "per node")  # fmt: skip
-    print(text_table(head, rows))
-    for entry in entries:
-        if entry.label == GOAL:
-            verdict = "met" if entry.median("total") <= GOAL_SECONDS else "missed"
-            print(f"\nGoal: {milliseconds(GOAL_SECONDS)} for 50 k nodes and 400 k edges on two cores: {verdict}")
-    write_result(options.json, {"setting": facts, "goal_seconds": GOAL_SECONDS, "entries": records})
+    entries = [compare(case, options.repetitions, options.limit) for case in cases(options.instances)]
+    trees = [measure_tech_tree(seed) for seed in range(20, 20 + options.trees)]
+    drawn = random_problems(options.problems)
+    rows = [
+        (entry["world"], entry["ours"]["status"], f"{entry['ours']['cost'] / entry['best_known']:.3f}",
+         f"{1000 * entry['ours']['median']:.1f} ms", f"{entry['satisficing']['seconds']:.2f} s",
+         f"{entry['satisficing']['seconds'] / entry['ours']['median']:.0f}×",
+         str(entry["satisficing"]["search_seconds"]))
+        for entry in entries
+    ]  # fmt: skip
+    print(text_table(("world", "status", "by best known", "ours", "ENHSP", "ratio", "its search, s"), rows))
+    print(trees, drawn, sep="\n")
+    write_result(options.json, {"setting": facts, "options": {k: v for k, v in vars(options).items() if k != "json"},
+                                "entries": entries, "tech_trees": trees, "random_problems": drawn})  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -8,7 +8,16 @@ import numpy as np
 from attributes import error_table, learnt_success_table
 from common import RESULTS, ROOT, replace_table
 from reliability import reliability_table
-from speed_tables import games_table, lanes_table, planning_table, training_table, unstructured_table
+from speed_tables import (
+    games_table,
+    lanes_table,
+    peers_table,
+    planning_table,
+    random_table,
+    tech_table,
+    training_table,
+    unstructured_table,
+)
 from viewer import viewer_table
 
 from saplan.experiments.paper import PAPER
@@ -190,6 +199,9 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "results.md", "planning", planning_table),
     (DOCS / "results.md", "training", training_table),
     (DOCS / "results.md", "lanes", lanes_table),
+    (DOCS / "planning.md", "peers", peers_table),
+    (DOCS / "planning.md", "tech trees", tech_table),
+    (DOCS / "planning.md", "random problems", random_table),
     (DOCS / "attributes.md", "attribute errors", error_table),
     (DOCS / "attributes.md", "success with learnt attributes", learnt_success_table),
     (DOCS / "reliability.md", "reliability", reliability_table),

@@ -1,5 +1,5 @@
-"""The tables of speed in docs/results.md, from the files that games.py, planning.py, training.py and unstructured.py
-write. `results.py` puts them into the document.
+"""The tables of speed in docs/, from the files that games.py, graph_search.py, planning.py, training.py and
+unstructured.py write. `results.py` puts them into the documents.
 """
 
 from typing import Any
@@ -54,6 +54,57 @@ def planning_table() -> str:
     ]  # fmt: skip
     header = ["graph", "nodes", "edges", "path", "search", "of which scoring edges", "SciPy's Dijkstra alone"]
     return markdown_table(header, rows) + measured_on("benchmark-planning")
+
+
+def peers_table() -> str:
+    """Plans by algebra beside ENHSP on the same PDDL, one line per problem."""
+    rows = []
+    for entry in read_benchmark("planning-peers")["entries"]:
+        ours, fast, best = entry["ours"], entry["satisficing"], entry["optimal"]
+        proven = f"{ours['cost']:.6g}" + (
+            " (optimal)" if ours["status"] == "OPTIMAL" else f" (at least {ours['bound']:.6g})"
+        )
+        theirs = [_answer(fast, "seconds"), "" if fast["search_seconds"] is None else _seconds(fast["search_seconds"])]
+        ratio = f"{fast['seconds'] / ours['median']:.0f}" + ("" if fast["cost"] is not None else " or more")
+        rows.append([entry["world"], proven, _seconds(ours["median"]), *theirs, ratio,
+                     "" if best is None else _answer(best, "seconds")])  # fmt: skip
+    header = ["problem", "cost of our plan", "time", "ENHSP: cost, time of the call", "its search alone",
+              "ratio of times", "ENHSP, optimal mode"]  # fmt: skip
+    return markdown_table(header, rows) + measured_on("planning-peers", "unified-planning", "up-enhsp")
+
+
+def _answer(solved: dict[str, Any], time: str) -> str:
+    """Cost and time of a planner, or that it ran out of time."""
+    return (
+        f"none in {solved[time]:.0f} s" if solved["cost"] is None else f"{solved['cost']:.6g}, {_seconds(solved[time])}"
+    )
+
+
+def _seconds(value: float) -> str:
+    return f"{1000 * value:.0f} ms" if value < 1 else f"{value:.1f} s"
+
+
+def tech_table() -> str:
+    """Plans for every item of tech trees: times, and distance from the lower bound."""
+    rows = [
+        [str(tree["seed"]), f"{tree['found']} of {tree['items']}", str(tree["optimal"]), f"{tree['worst_ratio']:.4f}",
+         str(int(tree["longest"])), _seconds(tree["median_seconds"]), _seconds(tree["slowest_seconds"])]
+        for tree in read_benchmark("planning-peers")["tech_trees"]
+    ]  # fmt: skip
+    header = ["tree", "items planned", "proven optimal", "worst cost by lower bound", "longest plan", "median time",
+              "slowest"]  # fmt: skip
+    return markdown_table(header, rows) + measured_on("planning-peers")
+
+
+def random_table() -> str:
+    """Random problems against brute force."""
+    found = read_benchmark("planning-peers")["random_problems"]
+    rows = [[what, f"{found[name]:,}"] for what, name in (
+        ("problems", "problems"), ("plans proven optimal", "optimal"), ("proven unreachable", "infeasible"),
+        ("left open", "open"), ("answers that brute force contradicts", "contradicted"),
+        ("certificates of unreachability, all accepted by the checker", "certificates"),
+    )]  # fmt: skip
+    return markdown_table(["", "number"], rows) + measured_on("planning-peers")
 
 
 def training_table() -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from saplan.cli.agents import evaluate_command, plan_command
 from saplan.cli.attributes import fit_attributes_command, label_command
 from saplan.cli.doctor import doctor_command
+from saplan.cli.exporting import export_command
 from saplan.cli.games import games_command, play_command
 from saplan.cli.reproducing import reproduce_command
 from saplan.cli.streams import check_streams, settle, takes_no_more
@@ -27,6 +28,7 @@ COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
     "check": ("find mistakes in a world of your own", check_command),
     "evaluate": ("measure an agent's success on fixed tasks", evaluate_command),
     "plan": ("plan a path of attributes to a goal and execute it", plan_command),
+    "export": ("write the learnt model as PDDL, as a graph, or a plan", export_command),
     "watch": ("watch an agent plan and act, in the browser", watch_command),
     "render": ("write the same as a film or a strip of pictures", render_command),
     "reproduce": ("compute the paper's table and figures, with intervals", reproduce_command),

@@ -1,15 +1,19 @@
 """Plans by algebra: solve the equation for counts, put them in order, cut off counts that have no order, repeat."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float32, Int
 
+from saplan.planning.astar import astar
 from saplan.planning.equation import Cut, solve
+from saplan.planning.graph import Edges
+from saplan.planning.heuristic import potential
 from saplan.planning.needs import Feasible
-from saplan.planning.ordering import order
-from saplan.planning.problem import Problem
+from saplan.planning.ordering import Step, order
+from saplan.planning.problem import ROUND, Problem
 from saplan.planning.program import DEFAULT_LIMITS, Limits, Status
+from saplan.planning.search import Outcome
 
 SHARE = 1000
 """Sets of left counts that one order may look at, of the budget of all."""
@@ -36,13 +40,49 @@ class AlgebraicPlan:
 
 
 def find_plan(
-    problem: Problem, feasible: Feasible, limits: Limits = DEFAULT_LIMITS, rounds: int = 24, budget: int = 3000
+    problem: Problem,
+    feasible: Feasible,
+    limits: Limits = DEFAULT_LIMITS,
+    rounds: int = 24,
+    budget: int = 3000,
+    nodes: int = 0,
 ) -> AlgebraicPlan:
     """The cheapest path to the goal, each change feasible where it is made.
 
-    `rounds` bounds the counts that are tried, `budget` the orders of all of them. A status of BOUND leaves the question
-    open: search then. INFEASIBLE holds for any path, given what `feasible` and the needs say.
+    `rounds` bounds the counts that are tried, `budget` the orders of all of them, and `nodes` an A* that answers what
+    they leave open. A status of BOUND is no answer. INFEASIBLE holds for any path, given `feasible` and the needs.
     """
+    plan = _by_counts(problem, feasible, limits, rounds, budget)
+    return plan if plan.status is not Status.BOUND or not nodes else _searched(problem, feasible, plan, nodes)
+
+
+def _searched(problem: Problem, feasible: Feasible, open_question: AlgebraicPlan, nodes: int) -> AlgebraicPlan:
+    """The answer of A* on the mean changes, which is BOUND where it would need more nodes."""
+    step, every = Step(problem, feasible), np.arange(len(problem.costs))
+
+    def edges(rho: Float32[np.ndarray, "n K"]) -> Edges:
+        ends = problem.repeat(np.repeat(rho, len(every), axis=0), np.tile(every, len(rho)))
+        cost = np.where(step.possible(rho.astype(float), every) & problem.usable, problem.costs, np.inf)
+        return Edges(ends.reshape(len(rho), len(every), -1).astype(np.float32), cost.astype(np.float32))
+
+    grain = np.array(problem.space.grain, np.float32)
+    start, low, high = (np.asarray(x, np.float32) for x in (problem.start, *problem.bounds))
+    route = astar(start, low - ROUND, high + ROUND, grain, edges, potential(problem), nodes)
+    if route.outcome is Outcome.UNREACHABLE:
+        return replace(open_question, status=Status.INFEASIBLE, bound=np.inf)
+    if route.outcome is not Outcome.FOUND:
+        return open_question
+    plan = route.plan(start)
+    transitions = np.array(plan.transitions, np.int64)
+    cost = float(np.sum(problem.costs[transitions]))
+    path = np.array(plan.rho, float)
+    if route.cut:
+        return replace(open_question, status=Status.FEASIBLE, transitions=transitions, rho=path, cost=cost)
+    return replace(open_question, status=Status.OPTIMAL, transitions=transitions, rho=path, cost=cost, bound=cost)
+
+
+def _by_counts(problem: Problem, feasible: Feasible, limits: Limits, rounds: int, budget: int) -> AlgebraicPlan:
+    """A plan by solving, ordering and cutting."""
     cuts: list[Cut] = []
     proven, bound = True, 0.0
     here = np.asarray(problem.start, float)[None]

@@ -14,13 +14,19 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from saplan.algebra import CircleRow, LineRow
-from saplan.planning.landmarks import Dial, add_landmarks, ceilings, enabled_changes
+from saplan.planning.landmarks import Dial, add_landmarks, enabled_changes
 from saplan.planning.modular import solve_modular
 from saplan.planning.problem import Problem
-from saplan.planning.program import DEFAULT_LIMITS, Answer, Limits, Program, Status
+from saplan.planning.program import CLOSE, DEFAULT_LIMITS, Answer, Limits, Program, Status
 
-ASSUMED = (64.0, 2048.0, 65536.0)
-"""Counts that are assumed to suffice, one after the other, for a change that nothing bounds."""
+SPARE = 16.0
+"""Changes of the highest cost that a plan may make beyond half as much again as the linear relaxation."""
+ROUNDS = 4
+"""Costs that are assumed, one after the other."""
+CHEAPEST = 1e-6
+"""Changes that cost less are not bounded by what a cost pays for."""
+BRANCHES = 200
+"""Cases that are told apart to prove that there are no counts at all."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +201,7 @@ def solve(problem: Problem, cuts: Sequence[Cut] = (), limits: Limits = DEFAULT_L
         base.high = [0.0 if high == 0 else np.inf for high in base.high]
         for cut in cuts:
             _add_cut(base, cut)
-    answer = _solve_with_needs(equation, base, limits)
+    answer = _solve_bounded(equation, base, limits)
     counts = np.rint(answer.values[: len(nothing)]).astype(np.int64)
     return Solution(answer.status, counts, answer.cost, answer.bound, answer.nodes)
 
@@ -208,29 +214,63 @@ def _add_cut(program: Program, cut: Cut) -> None:
     program.row(more, [1.0] * len(more), 1.0, np.inf)
 
 
-def _solve_with_needs(equation: Equation, base: Program, limits: Limits) -> Answer:
-    """Solves with landmark rows, which need a greatest count of every change: proven where possible, else assumed."""
-    problem = equation.problem
-    if problem.needs is None:
+def _solve_bounded(equation: Equation, base: Program, limits: Limits) -> Answer:
+    """Solves for all plans up to a cost that is assumed, and assumes more until there is one.
+
+    A cost pays for each change only so many times. These bounds on counts make landmark rows possible, and the solver a
+    hundred times faster. A solution within the assumed cost is as good as any; so is none, if the proof succeeds.
+    """
+    problem, relaxed = equation.problem, base.relax()
+    costs, changes = np.asarray(problem.costs, float), len(problem.costs)
+    nothing = np.zeros(len(base.cost))
+    if relaxed.status == 2:
+        return Answer(Status.INFEASIBLE, nothing, np.inf, np.inf)
+    if relaxed.status != 0:
         return base.solve(limits)
-    most = ceilings(problem, equation.dials, base)
-    open_ended = np.flatnonzero(~np.isfinite(most))
+    assumed = 1.5 * relaxed.fun + SPARE * np.max(costs[problem.usable], initial=0.0)
+    for _ in range(ROUNDS):
+        most = np.minimum(base.high[:changes], np.floor(assumed / np.maximum(costs, CHEAPEST) + CLOSE))
+        answer = _with_landmarks(equation, base, most).solve(limits)
+        if answer.status is Status.BOUND:
+            return replace(answer, bound=min(max(answer.bound, relaxed.fun), assumed))
+        if answer.status is not Status.INFEASIBLE and answer.cost <= assumed:
+            free = np.any(problem.usable & (costs < CHEAPEST))
+            return replace(answer, status=Status.FEASIBLE, bound=relaxed.fun) if free else answer
+        assumed = 8 * assumed if answer.status is Status.INFEASIBLE else answer.cost
+    status = Status.INFEASIBLE if _ruled_out(equation, base, limits) else Status.BOUND
+    return Answer(status, nothing, np.inf, np.inf if status is Status.INFEASIBLE else relaxed.fun)
 
-    def within(limit: Float[np.ndarray, "C"]) -> Answer:
-        program = base.copy()
-        add_landmarks(program, problem, equation.dials, np.where(np.isfinite(most), most, limit))
-        return program.solve(limits)
 
-    for assumed in ASSUMED:
-        answer = within(np.full(len(most), assumed))
-        if not len(open_ended) or answer.status is Status.BOUND:
-            return answer
-        if answer.status is not Status.INFEASIBLE:
-            # Whatever costs no more than this answer makes no change more often than its cost pays for.
-            paid = answer.cost / np.maximum(problem.costs, 1e-9) + 1
-            if np.all(paid[open_ended] <= assumed):
-                return answer
-            if np.all(paid[open_ended] <= ASSUMED[-1]):
-                return within(np.floor(paid))
-            return replace(answer, status=Status.FEASIBLE, bound=0.0)
-    return replace(answer, status=Status.BOUND, bound=0.0)
+def _with_landmarks(equation: Equation, base: Program, most: Float[np.ndarray, "C"]) -> Program:
+    """The program with landmark rows, given the greatest count of every change."""
+    program = base.copy()
+    program.high[: len(most)] = most.tolist()
+    for link in add_landmarks(program, equation.problem, equation.dials):
+        program.row([link.column, link.indicator], [1.0, -float(most[link.change])], -np.inf, 0.0)
+    return program
+
+
+def _ruled_out(equation: Equation, base: Program, limits: Limits) -> bool:
+    """Whether no counts satisfy the rows, however large: branches on "a linked count is 0" or "its indicator is 1"."""
+    program = base.copy()
+    links = add_landmarks(program, equation.problem, equation.dials)
+    stack, tried = [(program, links)], 0
+    while stack:
+        program, links = stack.pop()
+        tried += 1
+        found = program.relax()
+        if found.status == 2:
+            continue
+        if found.status != 0 or tried > BRANCHES:
+            return False
+        loose = [link for link in links if found.x[link.column] > CLOSE and found.x[link.indicator] < 1 - CLOSE]
+        if not loose:
+            if program.solve(limits).status is not Status.INFEASIBLE:
+                return False
+            continue
+        never, always = program.copy(), program.copy()
+        never.high[loose[0].column] = 0.0
+        always.low[loose[0].indicator] = 1.0
+        rest = [link for link in links if link is not loose[0]]
+        stack += [(never, rest), (always, rest)]
+    return True

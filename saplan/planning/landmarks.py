@@ -5,8 +5,8 @@ With an indicator y_j of "change j is made at all": a threshold θ above ρ_i ne
 changes that the plan makes.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -15,8 +15,6 @@ from saplan.algebra import LineRow
 from saplan.planning.problem import Problem
 from saplan.planning.program import Program
 
-PLENTY = 1e6
-"""A count that only changes without a bound come to."""
 FLOW_COLUMNS = 20_000
 """Columns of all paths to the values of a dial; beyond it paths are left out, and the ordering has to notice."""
 
@@ -31,6 +29,15 @@ class Dial:
     column: Int[np.ndarray, "arcs"]
     start: Int[np.ndarray, "arcs"]
     to: Int[np.ndarray, "arcs"]
+
+
+class Link(NamedTuple):
+    """A column that may exceed 0 only if its indicator, another column, is 1."""
+
+    column: int
+    change: int
+    """The change that the column counts."""
+    indicator: int
 
 
 @dataclass(frozen=True)
@@ -126,66 +133,18 @@ def _floor(problem: Problem, i: int, sign: int) -> float:
     return row.low if sign > 0 else -row.high
 
 
-def _tied(problem: Problem, dials: tuple[Dial, ...]) -> list[tuple[Dial, int]]:
-    """Arcs that must lie on a path from the present value: all but those of changes that only move the dial.
-
-    A circle of pure moves away from the present value costs something and brings nothing.
-    """
-    other = [problem.changes.copy() for _ in dials]
-    for changes, dial in zip(other, dials, strict=True):
-        changes[:, dial.attribute] = 0
-    return [
-        (dial, arc)
-        for dial, changes in zip(dials, other, strict=True)
-        for arc in range(len(dial.change))
-        if changes[dial.change[arc]].any()
-    ]
-
-
-def ceilings(problem: Problem, dials: tuple[Dial, ...], program: Program) -> Float[np.ndarray, "C"]:
-    """The most often that each change with an indicator can be made; infinite where the equation has no bound."""
-    most = np.array(program.high[: len(problem.costs)])
-    asked = {j for j, _, _ in thresholds(problem)} | {int(dial.change[arc]) for dial, arc in _tied(problem, dials)}
-    open_ended = np.array([j for j in sorted(asked) if not np.isfinite(most[j])], int)
-    if len(open_ended):
-        bounded = open_ended[_greatest(program, open_ended)[1] < PLENTY / 2]
-        if len(bounded):
-            most[bounded] = np.floor(_greatest(program, bounded)[0] + 1e-6)
-    unasked = [j for j in range(len(most)) if j not in asked]
-    most[unasked] = np.minimum(most[unasked], 0)
-    return most
-
-
-def _greatest(program: Program, changes: Int[np.ndarray, "m"]) -> tuple[float, Float[np.ndarray, "m"]]:
-    """The greatest sum of some counts, of each no more than PLENTY, and the counts at that point.
-
-    Counts without bound can all grow at once, so each of them comes to PLENTY.
-    """
-    relaxed = program.copy()
-    relaxed.cost = [0.0] * len(program.cost)
-    shares = [relaxed.column(cost=-1.0, high=PLENTY, whole=False) for _ in changes]
-    for change, share in zip(changes, shares, strict=True):
-        relaxed.row([share, int(change)], [1.0, -1.0], -np.inf, 0.0)
-    found = relaxed.relax()
-    if found.status == 2:
-        return 0.0, np.zeros(len(changes))
-    return (-float(found.fun), found.x[shares]) if found.status == 0 else (np.inf, np.full(len(changes), PLENTY))
-
-
-def add_landmarks(program: Program, problem: Problem, dials: tuple[Dial, ...], most: Float[np.ndarray, "C"]) -> None:
-    """Adds the rows; `most` bounds the count of every change that gets an indicator."""
+def add_landmarks(program: Program, problem: Problem, dials: tuple[Dial, ...]) -> list[Link]:
+    """Adds the rows, and returns the links under which they hold: a count may exceed 0 only if its indicator is 1."""
     made: dict[int, int] = {}
     for change, attribute, sign in thresholds(problem):
         if program.high[change] > 0:
             if change not in made:
                 made[change] = program.column(high=1.0)
-                program.row([change, made[change]], [1.0, -most[change]], -np.inf, 0.0)
             _threshold(program, problem, change, attribute, sign, made[change])
-    by_dial: dict[int, list[int]] = defaultdict(list)
-    for dial, arc in _tied(problem, dials):
-        by_dial[dial.attribute].append(arc)
+    links = [Link(change, change, indicator) for change, indicator in made.items()]
     for dial in dials:
-        _visits(program, problem, dial, by_dial[dial.attribute], most)
+        links += _visits(program, problem, dial)
+    return links
 
 
 def _threshold(program: Program, problem: Problem, change: int, attribute: int, sign: int, made: int) -> None:
@@ -200,18 +159,24 @@ def _threshold(program: Program, problem: Problem, change: int, attribute: int, 
     program.row(columns[factors != 0], factors[factors != 0], 0.0, np.inf)
 
 
-def _visits(program: Program, problem: Problem, dial: Dial, tied: list[int], most: Float[np.ndarray, "C"]) -> None:
-    """For every value at which a tied change is made, a path there from the present value."""
+def _visits(program: Program, problem: Problem, dial: Dial) -> list[Link]:
+    """For every value at which a change other than a pure move is made, a path there from the present value.
+
+    A circle of pure moves away from the present value costs something and brings nothing.
+    """
+    other = problem.changes.copy()
+    other[:, dial.attribute] = 0
+    tied = np.flatnonzero(other[dial.change].any(axis=1))
     here = int(problem.start[dial.attribute])
     moving = np.flatnonzero(dial.start != dial.to)
     places = sorted({int(dial.start[arc]) for arc in tied} - {here})
+    links: list[Link] = []
     if len(places) * len(moving) > FLOW_COLUMNS:
-        return
+        return links
     for place in places:
         visited = program.column(high=1.0)
-        for arc in tied:
-            if dial.start[arc] == place:
-                program.row([int(dial.column[arc]), visited], [1.0, -most[dial.change[arc]]], -np.inf, 0.0)
+        arcs = tied[dial.start[tied] == place]
+        links += [Link(int(dial.column[arc]), int(dial.change[arc]), visited) for arc in arcs]
         path = [program.column(high=1.0, whole=False) for _ in moving]
         for move, column in zip(moving, path, strict=True):
             program.row([column, int(dial.column[move])], [1.0, -1.0], -np.inf, 0.0)
@@ -222,3 +187,4 @@ def _visits(program: Program, problem: Problem, dial: Dial, tied: list[int], mos
             goes = float(value == place)
             columns = np.append(np.array(path, int)[used], visited)
             program.row(columns, np.append(factors[used], -goes), 0.0, 0.0)
+    return links

@@ -48,18 +48,21 @@ class Needs:
             holds[:, change] &= np.isin(rho[:, attribute], list(values))
         return np.asarray(holds)
 
+    def of_attribute(self, space: Product, change: int, i: int) -> str:
+        """The conditions of one change on one attribute, such as `>=1` or `in {0}`; empty where there are none."""
+        found, block = [], space.blocks[i]
+        if np.isfinite(self.low[change, i]):
+            found.append(f">={block.format(self.low[change, i])}")
+        if np.isfinite(self.high[change, i]):
+            found.append(f"<={block.format(self.high[change, i])}")
+        if (change, i) in self.allowed:
+            found.append(f"in {{{', '.join(block.format(v) for v in sorted(self.allowed[change, i]))}}}")
+        return " ".join(found)
+
     def describe(self, space: Product, change: int) -> str:
         """The conditions of one change in words, such as `pickaxe>=1, switch in {0}`; empty where there are none."""
-        found = []
-        for i, (name, block) in enumerate(zip(space.names, space.blocks, strict=True)):
-            if np.isfinite(self.low[change, i]):
-                found.append(f"{name}>={block.format(self.low[change, i])}")
-            if np.isfinite(self.high[change, i]):
-                found.append(f"{name}<={block.format(self.high[change, i])}")
-            if (change, i) in self.allowed:
-                values = ", ".join(block.format(v) for v in sorted(self.allowed[change, i]))
-                found.append(f"{name} in {{{values}}}")
-        return ", ".join(found)
+        parts = [(name, self.of_attribute(space, change, i)) for i, name in enumerate(space.names)]
+        return ", ".join(f"{name} {part}" if part.startswith("in") else f"{name}{part}" for name, part in parts if part)
 
 
 def read_needs(
