@@ -194,9 +194,7 @@ def test_a_view_forwards(kind: type[GameWrapper[Any]], name: str) -> None:
 def test_pictures_reach_the_opponent_who_rounds() -> None:
     settings = StructuredSettings(hidden=8)
     plain, rounded = (
-        eqx.filter_eval_shape(
-            lambda game=game: Policy.init(KEY, game, AlgebraEncoder(game.space), StructuredSettings(hidden=8))
-        )
+        eqx.filter_eval_shape(lambda game=game: Policy.init(KEY, game, AlgebraEncoder(game.space), settings))
         for game in (GAME, VIEWS[Rounded])
     )
     assert len(jax.tree.leaves(plain)) == len(jax.tree.leaves(rounded)), "both have convolutions"
