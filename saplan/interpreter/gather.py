@@ -51,12 +51,17 @@ def _spread(values: Any, axes: Sequence[int], rank: int) -> np.ndarray:
     return np.reshape(values, shape)
 
 
+def _whole(numbers: Sequence[Any]) -> tuple[int, ...]:
+    """Axes as plain numbers."""
+    return tuple(map(int, numbers))
+
+
 def gather(parameters: dict[str, Any]) -> Callable[[Any, Any], np.ndarray]:
     """The function of (array, indices) for an operation's parameters."""
     numbers, sizes = parameters["dimension_numbers"], parameters["slice_sizes"]
     paired = list(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
-    axes = numbers.offset_dims, numbers.collapsed_slice_dims, numbers.start_index_map
-    windows = Windows(*(tuple(map(int, each)) for each in axes), paired)
+    along, dropped, starts = map(_whole, (numbers.offset_dims, numbers.collapsed_slice_dims, numbers.start_index_map))
+    windows = Windows(along, dropped, starts, paired)
 
     def read(array: Any, indices: Any) -> np.ndarray:
         places, inside = windows.places(array.shape, sizes, indices)
@@ -75,7 +80,7 @@ def scatter(write: Callable[[Any, Any, Any], None]) -> Callable[[dict[str, Any]]
         numbers = parameters["dimension_numbers"]
         paired = list(zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True))
         dropped, starts = numbers.inserted_window_dims, numbers.scatter_dims_to_operand_dims
-        windows = Windows(*(tuple(map(int, each)) for each in (numbers.update_window_dims, dropped, starts)), paired)
+        windows = Windows(_whole(numbers.update_window_dims), _whole(dropped), _whole(starts), paired)
 
         def apply(array: Any, indices: Any, updates: Any) -> np.ndarray:
             result, sides = np.array(array), iter(updates.shape[d] for d in numbers.update_window_dims)
