@@ -53,7 +53,8 @@ class Policy(eqx.Module):
                 hidden=settings.hidden,
                 outputs=len(bias),
             )
-            return eqx.tree_at(lambda n: n.head.outputs.bias, made, bias)
+            biased: GoalNetwork = eqx.tree_at(lambda n: n.head.outputs.bias, made, bias)
+            return biased
 
         apart = critic and settings.schedule.explores
         return cls(network(key), encoder, network(jax.random.fold_in(key, 1)) if apart else None, critic)

@@ -68,6 +68,6 @@ def structured_settings(game: Game[Any], paper: bool = False) -> StructuredSetti
     if game.misread:
         settings = replace(settings, rare=MISREADINGS)
     if paper:
-        ours = {"joint": False, "doubt": 0.0, "calibrated": False, "explored_positives": True}
+        ours: dict[str, Any] = {"joint": False, "doubt": 0.0, "calibrated": False, "explored_positives": True}
         settings = replace(settings, **ours, **paper_settings(settings.credit_to_game))
     return settings
