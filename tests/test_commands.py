@@ -207,7 +207,7 @@ MISTAKES = [
     ([*TRAIN, "--lanes", "63", "--paper"], "lanes must be even"),
     ([*TRAIN, "--lanes", "0"], "lanes must be a whole number in 1..16777216, got 0"),
     ([*TRAIN, "--lanes", "10", "--rollout", "1", "--minibatches", "3"], "multiple of minibatches"),
-    ([*TRAIN, "--discount", "1.5"], "discount must lie between 0 and 1"),
+    ([*TRAIN, "--discount", "1.5"], "discount must lie in (0, 1]"),
     ([*TRAIN, "--temperature", "0"], "temperature must be above 0, got 0.0"),
     ([*TRAIN, "--seed", "-1"], "--seed must lie in"),
     ([*TRAIN, "--eval-points", "-1"], "--eval-points must lie in"),

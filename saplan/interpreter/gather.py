@@ -48,7 +48,7 @@ def _spread(values: Any, axes: Sequence[int], rank: int) -> np.ndarray:
     shape = [1] * rank
     for axis, size in zip(axes, values.shape, strict=True):
         shape[axis] = size
-    return np.reshape(values, shape)
+    return np.asarray(np.reshape(np.asarray(values), shape))
 
 
 def _whole(numbers: Sequence[Any]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from saplan.planning.equation import Cut, solve
 from saplan.planning.graph import Edges
 from saplan.planning.heuristic import potential
 from saplan.planning.needs import Feasible
-from saplan.planning.ordering import Step, order
+from saplan.planning.ordering import Feasibility, order
 from saplan.planning.problem import ROUND, Problem
 from saplan.planning.program import DEFAULT_LIMITS, Limits, Status
 from saplan.planning.search import Outcome
@@ -58,7 +58,7 @@ def find_plan(
 
 def _searched(problem: Problem, feasible: Feasible, open_question: AlgebraicPlan, nodes: int) -> AlgebraicPlan:
     """The answer of A* on the mean changes, which is BOUND where it would need more nodes."""
-    step, every = Step(problem, feasible), np.arange(len(problem.costs))
+    step, every = Feasibility(problem, feasible), np.arange(len(problem.costs))
 
     def edges(rho: Float32[np.ndarray, "n K"]) -> Edges:
         ends = problem.repeat(np.repeat(rho, len(every), axis=0), np.tile(every, len(rho)))

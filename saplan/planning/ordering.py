@@ -44,7 +44,7 @@ class Order:
 
 def order(problem: Problem, counts: Int[np.ndarray, "C"], feasible: Feasible, budget: int = 3000) -> Order:
     """Orders the changes; `budget` bounds the sets of left counts that are looked at once the greedy order fails."""
-    step = Step(problem, feasible)
+    step = Feasibility(problem, feasible)
     runs, rho, left = _greedy(step, counts)
     transitions = None if left.any() else np.repeat(*np.array(runs, np.int64).reshape(-1, 2).T)
     explored = _Explored(step, budget if counts.sum() <= LONGEST else 0)
@@ -61,7 +61,7 @@ def order(problem: Problem, counts: Int[np.ndarray, "C"], feasible: Feasible, bu
     return Order(nothing, np.asarray(problem.start, float)[None], False, cut, proven, explored.looked_at)
 
 
-class Step:
+class Feasibility:
     """Which changes are possible where: by the callback, and without leaving the space."""
 
     def __init__(self, problem: Problem, feasible: Feasible) -> None:
@@ -109,7 +109,7 @@ class Step:
 
 
 def _greedy(
-    step: Step, counts: Int[np.ndarray, "C"]
+    step: Feasibility, counts: Int[np.ndarray, "C"]
 ) -> tuple[list[tuple[int, int]], Float[np.ndarray, "K"], Int[np.ndarray, "C"]]:
     """Runs (change, times) as far as they go, the ρ that they lead to, and the counts that are left."""
     left, rho = np.asarray(counts, np.int64).copy(), np.asarray(step.problem.start, float)
@@ -136,7 +136,7 @@ def _makers(problem: Problem, rho: Float[np.ndarray, "K"], left: Int[np.ndarray,
     return makers if makers.any() else problem.usable
 
 
-def _next_run(step: Step, rho: Float[np.ndarray, "K"], left: Int[np.ndarray, "C"]) -> tuple[int, int] | None:
+def _next_run(step: Feasibility, rho: Float[np.ndarray, "K"], left: Int[np.ndarray, "C"]) -> tuple[int, int] | None:
     """The change that takes fewest others away, most left first, and how often before it takes more away."""
     among = np.flatnonzero(left)
     now = step.possible(rho[None], among)[0]
@@ -154,7 +154,7 @@ def _next_run(step: Step, rho: Float[np.ndarray, "K"], left: Int[np.ndarray, "C"
 
 
 def _run_length(
-    step: Step,
+    step: Feasibility,
     rho: Float[np.ndarray, "K"],
     left: Int[np.ndarray, "C"],
     among: Int[np.ndarray, "n"],
@@ -178,7 +178,7 @@ def _run_length(
 class _Explored:
     """Every order, change by change, up to a number of sets of left counts."""
 
-    step: Step
+    step: Feasibility
     budget: int
     spent: bool = False
     looked_at: int = 0
@@ -237,7 +237,7 @@ def _path(problem: Problem, transitions: Int[np.ndarray, "n"]) -> Float[np.ndarr
     return np.concatenate(parts)
 
 
-def _verified(step: Step, path: Float[np.ndarray, "m K"], transitions: Int[np.ndarray, "n"]) -> bool:
+def _verified(step: Feasibility, path: Float[np.ndarray, "m K"], transitions: Int[np.ndarray, "n"]) -> bool:
     """Whether every change is possible where it is made, and the path ends at the goal: one batch, nothing assumed."""
     if not step.problem.reached(path[-1:])[0]:
         return False
