@@ -57,7 +57,8 @@ class LearntModel:
     def edges(self, rho: Float[np.ndarray, "n K"]) -> Edges:
         """The trusted changes as the detector prices them."""
         found = self.agent.edges(np.asarray(rho, np.float32), self.planner)
-        return Edges(*(x if x is None else x[:, self.entries] for x in found))
+        chosen: Any = (x if x is None else x[:, self.entries] for x in found)
+        return Edges(*chosen)
 
     def feasible(self, rho: Float[np.ndarray, "n K"]) -> Bool[np.ndarray, "n C"]:
         """Whether the detector finds each change feasible at each ρ."""
@@ -182,7 +183,7 @@ def plan_data(model: LearntModel) -> dict[str, Any]:
         if priced is None
         else round(float(np.sum(priced.cost[np.arange(len(steps)), plan.transitions])), 6),
         "model_cost": round(plan.cost, 6) if plan.found else None,
-        "lower_bound": round(plan.bound, 6) if np.isfinite(plan.bound) else None,
+        "model_lower_bound": round(plan.bound, 6) if np.isfinite(plan.bound) else None,
         "agreement": round(model.agrees, 6),
         "states": model.states,
         "steps": steps,
