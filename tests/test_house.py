@@ -14,6 +14,7 @@ import saplan
 ROOMS = (
     "errors",
     "storage",
+    "interpreter",
     "algebra",
     "goals",
     "games",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from saplan.cli.options import check_number, in_colour, read_options, take_run
+from saplan.cli.options import check_number, in_colour, read_options, take_run, use_one_core
 from saplan.errors import InputError, NoPathError
 
 
@@ -75,18 +75,23 @@ def plan_command(arguments: list[str]) -> None:
     if not 0 <= options.budget <= 100_000:
         raise InputError(f"--budget must lie in 0..100000, got {options.budget}")
 
+    use_one_core()
+
+    from saplan.interpreter.program import without_compiling
     from saplan.render.narrate import narrate, tell_json
     from saplan.training.store import open_agent
 
     agent, planning = open_agent(run, options.method)[0], _planner(options.paper)
-    if options.json:
-        told = tell_json(agent, options.goal, options.seed, options.budget, planning, options.anyway)
-        _print_json(told)
-        if told["reason"] is not None and not options.anyway:
-            raise NoPathError(f"no plan: {told['reason']}; nothing was done")
-    else:
-        for text in narrate(agent, options.goal, options.seed, options.budget, in_colour(), planning, options.anyway):
-            print(text, flush=True)
+    task = (options.goal, options.seed, options.budget)
+    with without_compiling():
+        if not options.json:
+            for text in narrate(agent, *task, in_colour(), planning, options.anyway):
+                print(text, flush=True)
+            return
+        told = tell_json(agent, *task, planning, options.anyway)
+    _print_json(told)
+    if told["reason"] is not None and not options.anyway:
+        raise NoPathError(f"no plan: {told['reason']}; nothing was done")
 
 
 def _planner(paper: bool) -> Any:

@@ -143,3 +143,11 @@ def number_of_devices(text: str) -> int:
 def in_colour() -> bool:
     """Whether standard output shows colours (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def use_one_core() -> None:
+    """Keep NumPy's matrix products, small where one task is planned, on one core; call this before NumPy is imported.
+
+    A user's own setting wins.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -5,7 +5,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from saplan.cli.options import check_number, read, take_run
+from saplan.cli.options import check_number, read, take_run, use_one_core
 from saplan.errors import InputError, unknown_name
 
 NEEDED = ("starlette", "uvicorn", "websockets")
@@ -42,13 +42,7 @@ def watch_command(arguments: list[str]) -> None:
     if missing := [package for package in NEEDED if importlib.util.find_spec(package) is None]:
         raise InputError(f"the page needs {', '.join(missing)}: pip install {' '.join(missing)}")
 
-    from saplan.games import GAMES
-    from saplan.render.start import start
-
-    # The first map is compiled and drawn in the background while the rest is imported.
-    game = GAMES.get(name or next(iter(GAMES)))
-    if game is not None:
-        threading.Thread(target=lambda: start(game(), options.seed)).start()
+    use_one_core()
 
     from saplan.goals import parse_goal
     from saplan.viewer.protocol import Beginning
@@ -62,6 +56,8 @@ def watch_command(arguments: list[str]) -> None:
     if options.goal:
         parse_goal(first.game.space, options.goal)
     begin = Beginning(options.method, options.seed, options.goal)
+    # The agent and the modules of plans are loaded while the browser starts.
+    threading.Thread(target=worlds.agent, args=(first.name, options.method or first.methods[0]), daemon=True).start()
     serve(worlds, options.host, options.port, begin, not options.no_browser)
 
 
@@ -87,8 +83,11 @@ def render_command(arguments: list[str]) -> None:
     options = read(Render, "render RUN", rest)
     check_number("--seed", options.seed)
 
+    use_one_core()
+
     from rich.console import Console
 
+    from saplan.interpreter.program import without_compiling
     from saplan.render.film import check_format
     from saplan.render.film import render as render_film
     from saplan.training.store import open_agent
@@ -96,7 +95,7 @@ def render_command(arguments: list[str]) -> None:
     check_format(options.out)
     agent = open_agent(run, options.method)[0]
     title = " ".join([agent.game.name, options.method or ""]).strip()
-    with Console(stderr=True).status("planning") as status:
+    with Console(stderr=True).status("planning") as status, without_compiling():
         show = lambda step, budget: status.update(f"drawing step {step} of at most {budget}")  # noqa: E731
         end = render_film(agent, title, options.goal, options.seed, options.out, show)
     words = f"goal reached in {end.step} steps" if end.reached else f"goal not reached within {end.step} steps"

@@ -14,6 +14,7 @@ from saplan.methods.ablations import FULL, ablated
 from saplan.methods.agent import PlannerSettings, planner_settings_for
 from saplan.methods.oracle import Oracle
 from saplan.methods.registry import METHODS, find_method
+from saplan.methods.structured.settings import StructuredSettings
 from saplan.render.progress_bar import ProgressBar
 from saplan.storage.files import Lock, make_directory
 from saplan.storage.json_data import write_json
@@ -47,9 +48,18 @@ class Variant:
     """The games that it changes; None: all of them."""
 
 
+Q_LEARNING = {
+    name: vars(StructuredSettings())[name]
+    for name in (
+        "policy_gradient", "temperature", "learning_rate", "epochs", "minibatches", "discount", "explore_discount",
+        "explore_temperature", "explore_random", "calibrated", "explored_positives",
+    )
+}  # fmt: skip
+"""What policy gradients change, changed back."""
 VARIANTS = {
     "default": Variant("the default"),
     "paper": Variant("the paper's variant", paper=True),
+    "paper-q": Variant("the paper's variant with Q-learning", Q_LEARNING, paper=True),
     "no-counts": Variant("without visit counts in proposals", {"uniform": 1.0}),
     "no-filter": Variant("without the edge detector's filter p_0", {"threshold": 0.0}),
     "raw": Variant("raw numbers in place of the algebra's features", algebra="raw"),

@@ -162,7 +162,11 @@ def mean_curve(group: list[Result]) -> tuple[np.ndarray, np.ndarray] | None:
 def ablation_table(results: Iterable[Result], strict: bool = True) -> str:
     """The loss without each part of the model, against the default with the same code, machine, budget and tasks."""
     structured = [row for row in results if row["method"] == "structured"]
-    budgets = {(row["game"], row["budgeted_steps"]) for row in structured if row["variant"] not in ("default", "paper")}
+    budgets = {
+        (row["game"], row["budgeted_steps"])
+        for row in structured
+        if row["variant"] not in ("default", "paper", "paper-q")
+    }
     chosen = [row for row in structured if (row["game"], row["budgeted_steps"]) in budgets]
     groups: dict[tuple[str, str], list[Result]] = {}
     for (game, _, variant, _), group in by_group(comparable(chosen, "the table of ablations", strict)).items():
@@ -216,7 +220,8 @@ def _settings(row: Result) -> str:
     """The settings that differ from the defaults of the method and the variant."""
     variant, config = VARIANTS.get(row["variant"]), row["config"]
     # The rules of a result are the defaults of its game, and its settings may be those of an older version.
-    usual = vars(find_method(row["method"]).settings_for(make_game(row["game"]), row["variant"] == "paper"))
+    paper = variant is not None and variant.paper
+    usual = vars(find_method(row["method"]).settings_for(make_game(row["game"]), paper))
     known = variant.settings if variant else {}
     given = config["settings"].items()
     other = {name: value for name, value in given if name in usual and name not in known and usual[name] != value}

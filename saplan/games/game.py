@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import equinox as eqx
@@ -15,6 +16,7 @@ from saplan.algebra import Product, Rho
 from saplan.errors import InputError
 from saplan.games.scene import Scene
 from saplan.goals import Goal, parse_goal
+from saplan.interpreter.program import interpretable
 
 State = TypeVar("State", bound=eqx.Module)
 Words = Int16[Array, "slots"]
@@ -220,7 +222,20 @@ def _draw_tasks(tasks: Callable[[PRNGKeyArray], tuple[State, Goal]], keys: Key[A
     return drawn
 
 
+@interpretable
+@partial(jax.jit, static_argnums=0)
+def _confidence(game: Game[State], state: State) -> Float[Array, "K"]:
+    return game.confidence(state)
+
+
+@interpretable
+@partial(jax.jit, static_argnums=0)
+def change_between(space: Product, before: Float[Array, "K"], after: Float[Array, "K"]) -> Float[Array, "K"]:
+    """The change δρ from one ρ to another."""
+    return space.difference(after, before)
+
+
 def uncertain_attributes(game: Game[State], state: State, enough: float = 0.9) -> tuple[tuple[str, float], ...]:
     """Attributes of a state whose confidence is below `enough`, with their confidence."""
-    sure = jax.device_get(game.confidence(state))
+    sure = np.asarray(_confidence(game, state))
     return tuple((name, float(p)) for name, p in zip(game.space.names, sure, strict=True) if p < enough)

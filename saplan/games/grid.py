@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Int, Int16, Int32, PRNGKeyArray
 
 from saplan.errors import InputError
@@ -33,8 +34,8 @@ FAR = 2**31 - 1
 
 MOVES = ("up", "down", "left", "right")
 INTERACT = 4
-_ROW_STEP = jnp.array([-1, 1, 0, 0, 0], jnp.int16)
-_COLUMN_STEP = jnp.array([0, 0, -1, 1, 0], jnp.int16)
+_ROW_STEP = np.array([-1, 1, 0, 0, 0], np.int16)
+_COLUMN_STEP = np.array([0, 0, -1, 1, 0], np.int16)
 
 Place = Int16[Array, ""]
 Places = Int16[Array, "n"]
@@ -95,7 +96,8 @@ def move(ground: Map, action: Int[Array, ""]) -> Map:
     """The map after a move of the agent, unless an edge or a wall blocks it; other actions do not move it."""
     row, column = ground.agent // PITCH, ground.agent % PITCH
     direction = jnp.minimum(action, INTERACT)
-    new_row, new_column = row + _ROW_STEP[direction], column + _COLUMN_STEP[direction]
+    down, right = jnp.asarray(_ROW_STEP)[direction], jnp.asarray(_COLUMN_STEP)[direction]
+    new_row, new_column = row + down, column + right
     inside = (new_row >= 0) & (new_row < ground.height) & (new_column >= 0) & (new_column < ground.width)
     target = (new_row * PITCH + new_column).astype(jnp.int16)
     free = inside & ~jnp.any(ground.walls == target)

@@ -107,7 +107,7 @@ class Mining(Game[MiningState]):
         if not 0 <= self.inner < self.outer:
             raise InputError(f"the set S needs 0 <= inner < outer, got {self.inner} and {self.outer}")
         self.maps.check_room(self.items)
-        if not self.foot > 0 or not bool(jnp.any(self._candidates(jax.random.key(0), self._start_corner)[1])):
+        if not self.foot > 0 or not self._start_exists():
             raise InputError("no start is possible: S needs points at which the last mineral is at most foot")
 
     @property
@@ -137,6 +137,13 @@ class Mining(Game[MiningState]):
         """Whether amounts of the minerals lie in S."""
         distance: Array = jnp.linalg.norm(v - jnp.array(self.centre), axis=-1)
         return jnp.all(v >= 0, axis=-1) & (distance >= self.inner) & (distance <= self.outer)
+
+    def _start_exists(self) -> bool:
+        """Whether one of many points below the highest start lies in S; on the host, so that nothing is compiled."""
+        highest = np.array([*(c + self.outer for c in self.centre[:-1]), self.foot])
+        points = np.random.default_rng(0).uniform(size=(CANDIDATES, self.minerals)) * highest
+        distance = np.linalg.norm(points - np.array(self.centre), axis=1)
+        return bool(np.any((distance >= self.inner) & (distance <= self.outer)))
 
     def _draw_inside(self, key: PRNGKeyArray, highest: Float[Array, "q"]) -> Float[Array, "q"]:
         """A point uniform in S below `highest`."""

@@ -53,7 +53,15 @@ class PlannerSettings:
 
 DEFAULT_PLANNER = PlannerSettings()
 PAPER_PLANNER = PlannerSettings(
-    time_weight=0.0, calibrated=False, critic=0.0, temperature=None, patience=np.inf, outcomes=1, algebra=False
+    time_weight=0.0,
+    calibrated=False,
+    critic=0.0,
+    floor=0.0,
+    penalty=0.0,
+    patience=np.inf,
+    temperature=None,
+    outcomes=1,
+    algebra=False,
 )
 """The paper's planner: the likeliest path by the one probability of its detector."""
 

@@ -20,6 +20,7 @@ from saplan.algebra import Product
 from saplan.games.game import Game, State
 from saplan.methods.encoders import Encoder
 from saplan.methods.policy import Policy, sample_actions
+from saplan.methods.policy_gradient import clipped_loss, judged_steps
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, policy_loss, value_rollout
 from saplan.rl.finite import NO_FAULT, first_fault
 from saplan.rl.optim import ADAM, SEEDS, descend, largest_of_all, learning_rate, shuffle, take_rows
@@ -143,7 +144,7 @@ class Method(abc.ABC, Generic[Knowledge]):
         game = self.perceived(game)
         policy_key, knowledge_key, lanes_key, key = jax.random.split(key, 4)
         encoder = self.encoder(game.space)
-        policy = Policy.init(policy_key, game, encoder, settings.hidden)
+        policy = Policy.init(policy_key, game, encoder, settings)
         lanes = begin_rollout(game, settings, lanes_key, encoder.subgoal_size)
         knowledge, lanes = self.first_knowledge(game, settings, knowledge_key, lanes)
         zero = jnp.zeros((), jnp.int32)
@@ -158,15 +159,10 @@ class Method(abc.ABC, Generic[Knowledge]):
         rollout = self.play(game, settings, learner, play_key)
         learnt = self.learn(game, settings, learner, rollout, knowledge_key)
         reward, scale = scaled_reward(learner, rollout.trajectory, learnt.reward)
+        rate, batches = learning_rate(settings, learner.updates, total), shuffle(settings, policy_key)
         values = value_rollout(game, settings, learner.policy, rollout)
-        targets, subgoals = learnt.targets(values, reward)
-        policy, policy_moments, losses = descend(
-            lambda policy, rows: policy_loss(policy, subgoals, take_rows(targets, rows)),
-            learner.policy,
-            learner.policy_moments,
-            learning_rate(settings, learner.updates, total),
-            shuffle(settings, policy_key),
-        )
+        loss = gradient_loss(values, rollout, reward) if settings.policy_gradient else q_loss(learnt, values, reward)
+        policy, policy_moments, losses = descend(loss, learner.policy, learner.policy_moments, rate, batches)
         report = report_on(rollout.flat, *self.known(learnt.knowledge), learnt, losses)
         updates = learner.updates + 1
         return Learner(policy, policy_moments, learnt.knowledge, scale, rollout.lanes, key, updates), report
@@ -182,6 +178,24 @@ class Method(abc.ABC, Generic[Knowledge]):
         behaviour = Behaviour(act, propose, self.judge(game), fresh, fresh_rho)
         lanes, trajectory = roll_out(game, settings, key, learner.lanes, behaviour)
         return Rollout.of(trajectory, lanes)
+
+
+PolicyLoss = Callable[[Policy, Int32[Array, "size"]], Float[Array, ""]]
+"""(policy, rows of a minibatch) → its loss there."""
+
+
+def q_loss(
+    learnt: KnowledgeUpdate[Any], values: ValuedRollout, reward: Float[Array, "time lanes"] | None
+) -> PolicyLoss:
+    """Loss towards the method's targets, which teach about many subgoals at once."""
+    targets, subgoals = learnt.targets(values, reward)
+    return lambda policy, rows: policy_loss(policy, subgoals, take_rows(targets, rows))
+
+
+def gradient_loss(values: ValuedRollout, rollout: Rollout, reward: Float[Array, "time lanes"] | None) -> PolicyLoss:
+    """Loss of the policy gradient, as in the paper: a step teaches only about its own subgoal."""
+    steps = judged_steps(values, rollout, reward)
+    return lambda policy, rows: clipped_loss(policy, values.settings, take_rows(steps, rows))
 
 
 def scaled_reward(

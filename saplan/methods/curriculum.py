@@ -28,7 +28,7 @@ from saplan.methods.policy import Policy
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step
 from saplan.planning import Outcome, Plan
 from saplan.rl.rollout import Change, Judge, Proposal, Propose, RolloutState, StepOutcome, Trajectory
-from saplan.rl.settings import Settings
+from saplan.rl.settings import GRADIENT_SETTINGS, Settings
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Curriculum(Method[CurriculumProgress]):
         if not game.farthest_goal:
             known = ", ".join(name for name, each in GAMES.items() if each().farthest_goal)
             raise InputError(f"the curriculum does not fit {game.name}: its goals have no distances (known: {known})")
-        return CurriculumSettings(relabel=False, repeat_cost=0.0) if paper else CurriculumSettings()
+        return CurriculumSettings(**GRADIENT_SETTINGS) if paper else CurriculumSettings()
 
     def encoder(self, space: Product) -> GoalEncoder:
         return GoalEncoder(space)

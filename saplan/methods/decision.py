@@ -48,6 +48,14 @@ class Decision:
     route: AnyRoute | None = None
     """What the search found."""
 
+    @property
+    def changes(self) -> list[Float[np.ndarray, "K"]]:
+        """The changes of the plan, in order."""
+        if self.alternatives is None:
+            return []
+        starts = (np.array(rho, np.float32) for rho in self.plan.rho)
+        return [self.alternatives.change(rho, step.transition) for rho, step in zip(starts, self.plan.path)]  # noqa: B905
+
     @cached_property
     def plan(self) -> Plan:
         """The path that begins with the chosen transition, read off the search when it is first asked for."""

@@ -3,21 +3,22 @@
 import abc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, UInt32
 
 from saplan.games import Game
 from saplan.games.game import State
 from saplan.goals import Goal
+from saplan.interpreter.program import AnyKey, interpretable, key_of
 from saplan.methods.decision import Decision
 from saplan.methods.policy import Policy, execution_preference
 from saplan.planning import Outcome
-from saplan.rl.repeated_actions import History, empty_history, extend
+from saplan.rl.repeated_actions import History, extend
 from saplan.rl.settings import Settings
 
 HISTORY = 80
@@ -75,7 +76,7 @@ class Executor(abc.ABC, Generic[State]):
         """Choose what each of these tasks tries next, now that its last attempt has ended."""
 
     @abc.abstractmethod
-    def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
+    def act(self, key: AnyKey) -> Int[Array | np.ndarray, "tasks"]:
         """An action for every task."""
 
     @abc.abstractmethod
@@ -96,11 +97,11 @@ class Executor(abc.ABC, Generic[State]):
     def moves(self, budget: int, seed: int) -> Iterator[Bool[np.ndarray, "tasks"]]:
         """The same, one step at a time; yields whether each task's attempt has just ended."""
         self.result.steps[:] = np.where(self.done, 0, budget)
-        for time, key in enumerate(jax.random.split(jax.random.key(seed), budget)):
+        for time, keys in enumerate(step_keys(key_of(seed), budget)):
             if (self.done | self.lost).all():
                 break
             late = self.settle()
-            reached = self._step(key) & ~self.done
+            reached = self._step(*keys) & ~self.done
             self.result.steps[reached] = time + 1
             self.done |= reached
             yield self.moved | late
@@ -125,11 +126,10 @@ class Executor(abc.ABC, Generic[State]):
         reached: Bool[np.ndarray, "tasks"] = np.all((rho >= self.low) & (rho <= self.high), axis=1)
         return reached
 
-    def _step(self, key: PRNGKeyArray) -> Bool[np.ndarray, "tasks"]:
+    def _step(self, act_key: AnyKey, step_key: AnyKey) -> Bool[np.ndarray, "tasks"]:
         """Take one action in every task; returns where the goal holds. A change of ρ ends an attempt."""
-        act_key, step_key = jax.random.split(key)
         action = self.act(act_key)
-        self.state, *judged = advance(self.game, self.perceived, step_key, self.state, action, jnp.asarray(self.delta))
+        self.state, *judged = advance(self.game, self.perceived, step_key, self.state, action, self.delta)
         true, after, hit, lost = (np.asarray(x) for x in judged)
         self.clock += 1
         self.moved = np.any((after != self.rho) & ~self.game.space.exogenous, axis=1)
@@ -143,6 +143,14 @@ class Executor(abc.ABC, Generic[State]):
         return self._reached(true)
 
 
+@interpretable
+@partial(jax.jit, static_argnums=1)
+def step_keys(key: PRNGKeyArray, budget: int) -> Key[Array, "budget 2"]:
+    """Two random keys for every step: one draws the action, one is the world's."""
+    return jax.vmap(jax.random.split)(jax.random.split(key, budget))
+
+
+@interpretable
 @eqx.filter_jit
 def attributes_of(
     game: Game[State], perceived: Game[State], state: State
@@ -151,6 +159,7 @@ def attributes_of(
     return jax.vmap(game.truth)(state), jax.vmap(perceived.attributes)(state)
 
 
+@interpretable
 @eqx.filter_jit
 def advance(
     game: Game[State],
@@ -186,17 +195,17 @@ class PolicyExecutor(Executor[State]):
         self.subgoal = np.zeros((tasks, policy.encoder.subgoal_size), np.float32)
         self.transition = np.zeros(tasks, np.int32)
         """Distinguishes subgoals in the history; zero for an executor with one subgoal only."""
-        self.history = empty_history(tasks, HISTORY)
+        self.history: History | UInt32[np.ndarray, "tasks length"] = np.zeros((tasks, HISTORY), np.uint32)
 
-    def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
-        subgoal, label = jnp.asarray(self.subgoal), jnp.asarray(self.transition)
-        history = jnp.where(jnp.asarray(self.moved)[:, None], 0, self.history)
+    def act(self, key: AnyKey) -> Int[Array | np.ndarray, "tasks"]:
+        history = np.where(self.moved[:, None], np.uint32(0), self.history)
         action, self.history = choose_actions(
-            self.policy, self.perceived, self.settings, key, self.state, subgoal, label, history
+            self.policy, self.perceived, self.settings, key, self.state, self.subgoal, self.transition, history
         )
         return action
 
 
+@interpretable
 @eqx.filter_jit
 def choose_actions(
     policy: Policy,

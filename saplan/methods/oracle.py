@@ -20,6 +20,7 @@ from saplan.games.game import ItemFacts
 from saplan.games.grid import CELLS, NOWHERE, PITCH, SIDE, GridState, Map, Places, to_place
 from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
+from saplan.interpreter.program import AnyKey, interpretable
 from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
 from saplan.methods.decision import Alternatives, Decision
 from saplan.methods.executor import Executor
@@ -78,6 +79,7 @@ def step_towards(length: Int32[Array, "cells"], cell: Int[Array, ""]) -> Int[Arr
     )
 
 
+@interpretable
 @eqx.filter_jit
 def all_walks(state: Any) -> Int32[Array, "tasks items cells"]:
     """The walks of every task's map; they never change."""
@@ -85,6 +87,7 @@ def all_walks(state: Any) -> Int32[Array, "tasks items cells"]:
     return found
 
 
+@interpretable
 @eqx.filter_jit
 def lengths(state: Any, walk: Int32[Array, "tasks items cells"]) -> Int32[Array, "tasks items"]:
     """How far every item that is still there is from the agent."""
@@ -100,6 +103,7 @@ def cell_of(state: GridState) -> Int[Array, ""]:
     return (state.ground.agent // PITCH * SIDE + state.ground.agent % PITCH).astype(jnp.int32)
 
 
+@interpretable
 @eqx.filter_jit
 def walk_on(
     state: Any, walk: Int32[Array, "tasks items cells"], item: Int[Array, "tasks"], action: Int[Array, "tasks"]
@@ -152,14 +156,13 @@ class Oracle:
         """All admissible changes of a batch of nodes."""
         size = 2 ** int(np.ceil(np.log2(max(64, len(rho)))))
         padded = np.concatenate([rho, np.repeat(rho[:1], size - len(rho), axis=0)])
-        ends, chance = (
-            np.asarray(x)[: len(rho)] for x in exact_edges(self.game, jnp.asarray(padded), jnp.asarray(self.delta))
-        )
+        ends, chance = (np.asarray(x)[: len(rho)] for x in exact_edges(self.game, padded, self.delta))
         cost = np.where(self.knowledge.served.any(axis=1), WALK, 1.0)
         with np.errstate(divide="ignore"):
             return Edges(ends, np.where(chance > 0, cost / chance, np.inf).astype(np.float32), chance)
 
 
+@interpretable
 @eqx.filter_jit
 def exact_edges(
     game: Game[Any], rho: Float[Array, "n K"], delta: Float[Array, "T K"]
@@ -183,9 +186,9 @@ class OracleExecutor(Executor[Any]):
     def late(self) -> Bool[np.ndarray, "tasks"]:
         return np.zeros(len(self.rho), bool)
 
-    def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
-        action = jnp.asarray(self.oracle.knowledge.action[self.change])
-        return walk_on(self.state, self.walk_lengths, jnp.asarray(self.item), action)
+    def act(self, key: AnyKey) -> Int[Array | np.ndarray, "tasks"]:
+        action = self.oracle.knowledge.action[self.change]
+        return walk_on(self.state, self.walk_lengths, self.item, action)
 
     def set_out(self, task: int, change: int, item: int) -> None:
         """Set out for a change, and for the item that serves it (-1 if the change needs none)."""

@@ -1,7 +1,8 @@
 """The two policies: one network, conditioned on a subgoal or on one more goal, "explore".
 
 Its first outputs are logits of Q(s, a, subgoal), which for a change δρ is E[γ^(steps - 1) · 1(the first change is δρ)],
-the value of trying it; its last outputs are the value of exploring.
+the value of trying it; its last outputs are the value of exploring. Trained by policy gradients, as in the paper, both
+halves are an actor's logits followed by a critic's value, and exploration has a network of its own.
 """
 
 from typing import Any
@@ -20,49 +21,90 @@ from saplan.rl.settings import ExploringSettings, Settings
 
 Features = Float[Array, "... features"]
 Subgoal = Float[Array, "... W"]
+LEAST_VALUE = 1e-3
+"""Values of a critic below this count as this: a regression has no sign of its own."""
 
 
 class Policy(eqx.Module):
-    """Both policies on one trunk."""
+    """Both policies, on one trunk or on two."""
 
     network: GoalNetwork
     encoder: Encoder = eqx.field(static=True)
+    explorer: GoalNetwork | None = None
+    """Exploration's own network (the paper has two policies); None where it shares the other."""
+    critic: bool = eqx.field(static=True, default=False)
+    """Whether outputs are an actor's logits and a critic's value, as policy gradients need; otherwise values."""
 
     @classmethod
-    def init(cls, key: PRNGKeyArray, game: Game[Any], encoder: Encoder, hidden: int) -> "Policy":
+    def init(cls, key: PRNGKeyArray, game: Game[Any], encoder: Encoder, settings: Settings) -> "Policy":
         """An untrained policy."""
-        actions = len(game.actions)
-        network = GoalNetwork.init(
-            key,
-            vocabulary=game.vocabulary,
-            numbers=0 if game.vocabulary else game.slots,
-            picture=game.picture,
-            state_width=encoder.state_width,
-            goal_width=encoder.subgoal_width + 1,
-            hidden=hidden,
-            outputs=2 * actions,
-        )
+        critic, actions = settings.policy_gradient, len(game.actions)
         # All values start low: optimism would have to be unlearnt, one step of bootstrapping at a time.
-        bias = jnp.concatenate([jnp.full(actions, -4.0), jnp.zeros(actions)])
-        return cls(eqx.tree_at(lambda n: n.head.outputs.bias, network, bias), encoder)
+        bias = jnp.zeros(2 * (actions + 1)) if critic else jnp.repeat(jnp.array([-4.0, 0.0]), actions)
+
+        def network(key: PRNGKeyArray) -> GoalNetwork:
+            made = GoalNetwork.init(
+                key,
+                vocabulary=game.vocabulary,
+                numbers=0 if game.vocabulary else game.slots,
+                picture=game.picture,
+                state_width=encoder.state_width,
+                goal_width=encoder.subgoal_width + 1,
+                hidden=settings.hidden,
+                outputs=len(bias),
+            )
+            biased: GoalNetwork = eqx.tree_at(lambda n: n.head.outputs.bias, made, bias)
+            return biased
+
+        apart = critic and settings.schedule.explores
+        return cls(network(key), encoder, network(jax.random.fold_in(key, 1)) if apart else None, critic)
 
     def trunk(self, observation: Shaped[Array, "n slots"], rho: Float[Array, "n K"]) -> Features:
-        """Features of a state, independent of the goal."""
-        return self.network.trunk(observation, self.encoder.state(rho))
+        """Features of a state, independent of the goal; where there are two networks, those of both."""
+        state = self.encoder.state(rho)
+        own = self.network.trunk(observation, state)
+        if self.explorer is None:
+            return own
+        return jnp.concatenate([own, self.explorer.trunk(observation, state)], axis=-1)
 
     def execution(self, trunk: Features, subgoal: Subgoal) -> Float[Array, "... actions"]:
-        """Logits of Q(s, a, subgoal)."""
-        return execution_logits(self.network.head, self.encoder, trunk, subgoal)
+        """Logits of Q(s, a, subgoal), or the actor's."""
+        outputs = execution_outputs(self.network.head, self.encoder, self._part(trunk, 0), subgoal)
+        return outputs[..., :-1] if self.critic else outputs
+
+    def execution_value(self, trunk: Features, subgoal: Subgoal) -> Float[Array, "..."]:
+        """Value of trying a subgoal: the discounted probability of success."""
+        outputs = execution_outputs(self.network.head, self.encoder, self._part(trunk, 0), subgoal)
+        return outputs[..., -1] if self.critic else jax.nn.sigmoid(jnp.max(outputs, axis=-1))
+
+    def execution_log_value(self, trunk: Features, subgoal: Subgoal) -> Float[Array, "..."]:
+        """Logarithm of that value, exact however small a sigmoid is."""
+        if self.critic:
+            return jnp.log(jnp.clip(self.execution_value(trunk, subgoal), LEAST_VALUE, 1.0))
+        return jax.nn.log_sigmoid(jnp.max(self.execution(trunk, subgoal), axis=-1))
 
     def exploration(self, trunk: Features) -> Float[Array, "... actions"]:
-        """The value of every action for exploring."""
-        head = self.network.head
+        """The value of every action for exploring, or the actor's logits."""
+        outputs = self._exploration_outputs(trunk)
+        return outputs[..., :-1] if self.critic else outputs
+
+    def exploration_value(self, trunk: Features) -> Float[Array, "..."]:
+        """The value of exploring."""
+        outputs = self._exploration_outputs(trunk)
+        return outputs[..., -1] if self.critic else jnp.max(outputs, axis=-1)
+
+    def _exploration_outputs(self, trunk: Features) -> Float[Array, "... outputs"]:
+        head = (self.explorer or self.network).head
         goal = jnp.zeros(self.encoder.subgoal_width + 1).at[-1].set(1.0)
-        return head(trunk, goal, slice(len(head.outputs.bias) // 2, None))
+        return head(self._part(trunk, 1), goal, slice(len(head.outputs.bias) // 2, None))
+
+    def _part(self, trunk: Features, number: int) -> Float[Array, "... part"]:
+        """The part of a trunk that belongs to one of two networks; all of it where there is one."""
+        return trunk if self.explorer is None else jnp.split(trunk, 2, axis=-1)[number]
 
 
-def execution_logits(head: Head, encoder: Encoder, trunk: Features, subgoal: Subgoal) -> Float[Array, "... actions"]:
-    """Logits of Q(s, a, subgoal) by a policy's head."""
+def execution_outputs(head: Head, encoder: Encoder, trunk: Features, subgoal: Subgoal) -> Float[Array, "... outputs"]:
+    """What a policy's head says about a subgoal: by default, logits of Q(s, a, subgoal)."""
     goal = encoder.subgoal(subgoal)
     goal = jnp.concatenate([goal, jnp.zeros((*goal.shape[:-1], 1))], axis=-1)
     return head(trunk, goal, slice(len(head.outputs.bias) // 2))
@@ -100,7 +142,7 @@ def sample_actions(
     return jax.random.categorical(key, logits, axis=-1)
 
 
-def exploration_preference(policy: Policy, settings: ExploringSettings, trunk: Features) -> Float[Array, "n actions"]:
+def exploration_preference(policy: Policy, settings: ExploringSettings, trunk: Features) -> Float[Array, "... actions"]:
     """Logits by which the exploration policy draws its actions: softmax of values, mixed with uniform noise."""
     explore = jax.nn.softmax(policy.exploration(trunk) / settings.explore_temperature)
     random = settings.explore_random

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, Shaped
 
 from saplan.games import Game
 from saplan.methods.encoders import Encoder
-from saplan.methods.policy import Policy, execution_logits
+from saplan.methods.policy import Policy, execution_outputs
 from saplan.rl.networks import Head
 from saplan.rl.optim import accumulate_loss, in_buckets
 from saplan.rl.returns import agreement, lambda_returns, masked_mean
@@ -174,7 +174,7 @@ def subgoal_loss(
 ) -> Float[Array, ""]:
     """Cross-entropy of the logits of one subgoal."""
     (head, trunk), (subgoal, target, weight) = learnt, item
-    logits = taken(execution_logits(head, encoder, trunk, subgoal), action)
+    logits = taken(execution_outputs(head, encoder, trunk, subgoal), action)
     return jnp.mean(optax.sigmoid_binary_cross_entropy(logits, target) * weight)
 
 

@@ -6,6 +6,7 @@ still be. `proof` finds the certificate behind the words, and `checker` checks i
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -74,10 +75,19 @@ def _extreme(problem: Problem, k: int, sign: float) -> tuple[float, Float[np.nda
     return float(found.fun), prices
 
 
-def why_not(game: Game[Any], rho: Float[np.ndarray, "K"], goal: Goal) -> str | None:
-    """Why a goal is unreachable by the rules, in a sentence; None where arithmetic does not rule it out."""
+def why_not(
+    game: Game[Any], rho: Float[np.ndarray, "K"], goal: Goal, path: Sequence[Float[np.ndarray, "K"]] = ()
+) -> str | None:
+    """Why a goal is unreachable by the rules, in a sentence; None where arithmetic does not rule it out.
+
+    `path` holds the changes of a path to the goal, if one is known. No program is solved if the rules list them all:
+    the path itself is a solution.
+    """
     problem = rules_problem(game, rho, goal)
-    return game.rules_out(goal) if problem is None else unreachable_because(problem)
+    if problem is None:
+        return game.rules_out(goal)
+    listed = all(np.any(np.all(problem.deltas == change, axis=1)) for change in path)
+    return None if len(path) and listed else unreachable_because(problem)
 
 
 def unreachable_because(problem: Problem) -> str | None:

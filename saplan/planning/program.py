@@ -4,11 +4,15 @@ import copy
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.optimize
-import scipy.sparse
+import scipy  # its parts are imported when they are first used: together they take longer than a small plan
 from jaxtyping import Float, Int
+
+if TYPE_CHECKING:
+    import scipy.optimize
+    import scipy.sparse
 
 CLOSE = 1e-6
 """HiGHS keeps rows and whole numbers to within this much."""
@@ -87,7 +91,7 @@ class Program:
         return other
 
     @property
-    def matrix(self) -> scipy.sparse.csr_array:
+    def matrix(self) -> "scipy.sparse.csr_array":
         """The factors of all rows."""
         lengths = [len(columns) for columns, _ in self.rows]
         indices = np.concatenate([columns for columns, _ in self.rows]) if self.rows else np.zeros(0, int)
@@ -115,7 +119,7 @@ class Program:
         bound = found.mip_dual_bound
         return Answer(Status.BOUND, nothing, np.inf, 0.0 if bound is None or not np.isfinite(bound) else bound, nodes)
 
-    def _milp(self, limits: Limits, presolve: bool) -> scipy.optimize.OptimizeResult:
+    def _milp(self, limits: Limits, presolve: bool) -> "scipy.optimize.OptimizeResult":
         options: dict[str, float | int | bool] = {
             "presolve": presolve,
             "node_limit": limits.nodes,
@@ -148,7 +152,7 @@ class Program:
         )
         return bool(cost - bound <= max(gap, CLOSE * max(1.0, abs(cost))))
 
-    def relax(self) -> scipy.optimize.OptimizeResult:
+    def relax(self) -> "scipy.optimize.OptimizeResult":
         """The linear program without whole columns, with `row_duals` added: one price per row."""
         low, high, matrix = np.array(self.row_low), np.array(self.row_high), self.matrix
         at_most, at_least = np.flatnonzero(np.isfinite(high)), np.flatnonzero(np.isfinite(low))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-import scipy.optimize
+import scipy
 from jaxtyping import Float
 
 from saplan.planning.checker import (

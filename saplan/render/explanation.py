@@ -1,14 +1,16 @@
 """A decision in words and rounded numbers, for the command line, the page, the films and JSON."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import jax.numpy as jnp
+import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Bool, Float
 
 from saplan.algebra import Product
 from saplan.games import Game
+from saplan.interpreter.program import interpretable
 from saplan.methods.agent import Agent
 from saplan.methods.decision import Alternatives, Decision
 from saplan.planning import AnyRoute, Outcome
@@ -83,6 +85,11 @@ def explain(agent: Agent, decision: Decision) -> Explanation:
     return Explanation(found, words, outcome.name.lower(), path, options, weighed.unit)
 
 
+def path_by_rules(agent: Agent, decision: Decision) -> list[Float[np.ndarray, "K"]]:
+    """The changes of a path that leads to the goal from the true ρ; empty without a path, or if ρ is estimated."""
+    return [] if agent.perceived is not agent.game or decision.outcome is not Outcome.FOUND else decision.changes
+
+
 def name_of(game: Game[Any], delta: Float[np.ndarray, "K"]) -> str:
     """Name of a change by the rules of the game, or the change as text if it has none."""
     slack = np.array([block.tolerance for block in game.space.blocks])
@@ -117,9 +124,15 @@ def _option(agent: Agent, weighed: Alternatives, transition: int, chosen: bool) 
 
 def _reason(space: Product, weighed: Alternatives, transition: int, delta: Float[np.ndarray, "K"]) -> str:
     """Why no path begins with a transition."""
-    if not bool(space.contains(space.compose(jnp.asarray(weighed.rho), jnp.asarray(delta)))):
+    if not bool(_stays_inside(space, weighed.rho, delta)):
         return OUTSIDE
     return "too unlikely" if weighed.probability[transition] <= weighed.floor else "no path from there"
+
+
+@interpretable
+@partial(jax.jit, static_argnums=0)
+def _stays_inside(space: Product, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Bool[Array, ""]:
+    return space.contains(space.compose(rho, delta))
 
 
 def _never_met(space: Product, route: AnyRoute) -> list[str]:

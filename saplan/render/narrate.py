@@ -14,7 +14,8 @@ from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_go
 from saplan.methods.executor import Attempt
 from saplan.planning.certificate import why_not
 from saplan.render.ansi import scene_text, strong
-from saplan.render.explanation import Explanation, PlanStep, explain
+from saplan.render.explanation import Explanation, PlanStep, explain, path_by_rules
+from saplan.render.start import start
 
 HOLDS = "the goal holds already"
 
@@ -26,12 +27,12 @@ class Story:
         """Draw the map and make the first decision; no step is taken yet."""
         self.agent, self.seed, self.space = agent, seed, agent.game.space
         self.goal = parse_goal(self.space, goal_text)
-        self.state = jax.jit(agent.game.reset)(jax.random.key(seed))
-        self.start = np.asarray(agent.game.attributes(self.state))
+        begin = start(agent.game, seed)
+        self.state, self.start = begin.state, np.array(begin.rho, np.float32)
         states = jax.tree.map(lambda x: x[None], self.state)
         self.executor = agent.executor(states, one_goal(self.space, self.goal), planner)
-        self.reason = why_not(agent.game, self.start, self.goal)
         self.explanation = self._decide()
+        self.reason = why_not(agent.game, self.start, self.goal, path_by_rules(agent, self.executor.decisions[0]))
         self.steps = 0
 
     @property

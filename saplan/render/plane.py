@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, UInt8
 
 from saplan.games import Game, Mining
+from saplan.interpreter.program import interpretable
 from saplan.methods.agent import Agent
 from saplan.methods.structured.agent import StructuredAgent
 
@@ -61,6 +62,7 @@ def learnt(agent: StructuredAgent, size: tuple[float, float]) -> UInt8[np.ndarra
     return np.where(inside, 1 + np.round(INSIDE * chance), 0).astype(np.uint8)
 
 
+@interpretable
 @partial(jax.jit, static_argnums=1)
 def _chances(
     agent: StructuredAgent, game: Game[Any], rho: Float[Array, "T height width K"], deltas: Float[Array, "T K"]

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from saplan.games.game import Game, State
 from saplan.games.scene import Scene
+from saplan.interpreter.program import interpretable, key_of
 
 Rho = tuple[float, ...]
 BUDGET = 150
@@ -28,6 +29,7 @@ class Start:
 
 
 # Maps are drawn rarely: a quick compilation matters more than a fast program.
+@interpretable
 @partial(jax.jit, static_argnums=0, compiler_options={"xla_backend_optimization_level": 0})
 def _draw(game: Game[State], key: PRNGKeyArray) -> tuple[State, Float[Array, "K"]]:
     state = game.reset(key)
@@ -37,5 +39,5 @@ def _draw(game: Game[State], key: PRNGKeyArray) -> tuple[State, Float[Array, "K"
 def start(game: Game[Any], seed: int) -> Start:
     """The map of a seed, the same for every method."""
     with DRAWING:
-        state, rho = _draw(game, jax.random.key(seed))
+        state, rho = _draw(game, key_of(seed))
     return Start(state, game.scene(jax.device_get(state)), tuple(map(float, rho)))

@@ -6,14 +6,14 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from saplan.errors import InputError
-from saplan.games.game import Game, State
+from saplan.games.game import Game, State, change_between
 from saplan.games.scene import Scene
 from saplan.goals import Goal, format_goal, parse_goal
+from saplan.interpreter.program import interpretable
 from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_goal, planner_settings_for
 from saplan.planning.certificate import why_not
 from saplan.render.explanation import Explanation, explain, name_of
@@ -23,6 +23,7 @@ PATIENCE = 10.0
 """Seconds that a search may take while a person waits; a search that is cut short says so."""
 
 
+@interpretable
 @partial(jax.jit, static_argnums=0)
 def _over(game: Game[State], state: State) -> Bool[Array, ""]:
     return game.over(state)
@@ -138,7 +139,9 @@ class Task:
         self._recorded += len(attempts)
         tried = [self._named(attempt.delta, attempt.success, attempt.steps, chance) for attempt in attempts]
         if not attempts and after != before:
-            delta = tuple(map(float, self.game.space.difference(jnp.array(after), jnp.array(before))))
+            delta = tuple(
+                map(float, change_between(self.game.space, np.array(before, np.float32), np.array(after, np.float32)))
+            )
             tried.append(self._named(delta, None, 0, None))
         self.tried += tried
         return tuple(tried)
@@ -149,6 +152,7 @@ class Task:
         return Tried(self.step, name_of(self.game, change), text, success, steps, chance)
 
 
+@interpretable
 @partial(jax.jit, static_argnums=0)
 def _attributes(game: Game[State], state: State) -> Float[Array, "K"]:
     return game.truth(state)

@@ -9,12 +9,19 @@ from saplan.rl.limits import LARGEST_WHOLE, check_limits, option_name
 
 SHARES = ("restart", "trace", "explore_random", "threshold", "uniform", "doubt", "rare", "interleave")
 """Settings that lie in 0..1."""
-WEIGHTS = ("alpha_surprise", "alpha_rare", "repeat_cost", "harm")
+WEIGHTS = ("alpha_surprise", "alpha_rare", "repeat_cost", "harm", "entropy")
 """Settings that are zero or positive."""
 RATES = ("temperature", "explore_temperature", "learning_rate", "edge_rate")
 """Settings that are positive."""
 DISCOUNTS = ("discount", "explore_discount")
-"""Settings that lie strictly between 0 and 1."""
+"""Settings that lie in (0, 1]."""
+
+
+GRADIENT_SETTINGS: dict[str, Any] = {
+    "policy_gradient": True, "relabel": False, "repeat_cost": 0.0, "temperature": 1.0, "learning_rate": 1e-3,
+    "epochs": 3, "minibatches": 8,
+}  # fmt: skip
+"""What policy gradients change in the settings of any method."""
 
 
 class AttemptSchedule(NamedTuple):
@@ -66,6 +73,10 @@ class Settings:
     because later changes depend on survival. The paper has no vital attributes."""
     relabel: bool = True
     """Whether every step teaches the execution policy about every known subgoal (paper: only the attempted one)."""
+    policy_gradient: bool = False
+    """Whether policies learn by policy gradients, as in the paper, and not by Q-learning. It implies no `relabel`."""
+    entropy: float = 0.03
+    """Weight of the policies' entropy in policy gradients."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -76,7 +87,11 @@ class Settings:
         self._check_range(SHARES, "lie in 0..1", lambda x: 0 <= x <= 1)
         self._check_range(WEIGHTS, "not be negative", lambda x: x >= 0)
         self._check_range(RATES, "be above 0", lambda x: x > 0)
-        self._check_range(DISCOUNTS, "lie between 0 and 1", lambda x: 0 < x < 1)
+        self._check_range(DISCOUNTS, "lie in (0, 1]", lambda x: 0 < x <= 1)
+        if self.policy_gradient and (self.relabel or self.repeat_cost):
+            raise InputError(
+                "policy gradients learn from the steps of the policy itself: set no-relabel, repeat-cost 0"
+            )
         if self.lanes * self.rollout % self.minibatches:
             raise InputError(f"lanes × rollout = {self.lanes * self.rollout} must be a multiple of minibatches")
 
@@ -121,6 +136,17 @@ class ExploringSettings(Settings):
     def schedule(self) -> AttemptSchedule:
         """Attempts explore at first, and execute later in a game."""
         return AttemptSchedule(True, self.handover, self.interleave, self.restart)
+
+
+def paper_settings(credit_to_game: bool) -> dict[str, Any]:
+    """What the paper's variant changes in the settings of a method that explores.
+
+    One policy plays a whole game, and one failure ends it. Credit to the end of a game is not discounted.
+    """
+    return {
+        **GRADIENT_SETTINGS, "credit_to_game": credit_to_game, "handover": False, "restart": 1.0, "discount": 0.95,
+        "explore_temperature": 1.0, "explore_random": 0.0, "explore_discount": 1.0 if credit_to_game else 0.95,
+    }  # fmt: skip
 
 
 def _wanted_kind(kind: type, value: Any) -> str:

@@ -18,6 +18,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from saplan.errors import InputError
+from saplan.interpreter.program import compile_nothing
 from saplan.viewer import protocol as messages
 from saplan.viewer.connections import MOST, Lines
 from saplan.viewer.security import HEADERS, Guard
@@ -55,7 +56,7 @@ class Viewer:
         self.worlds, self.guard, self.begin = worlds, guard, begin
         self.files = {path: ((STATIC / name).read_bytes(), kind) for path, (name, kind) in LISTED.items()}
         self.connected = 0
-        self.threads = ThreadPoolExecutor(CLIENTS, "planning")
+        self.threads = ThreadPoolExecutor(CLIENTS, "planning", initializer=compile_nothing)
         self.app = Starlette(
             routes=[
                 Route("/{path:path}", self.page, methods=["GET"]),

@@ -18,6 +18,7 @@ from saplan.goals import Goal
 from saplan.methods.ablations import Ablated
 from saplan.methods.encoders import AlgebraEncoder
 from saplan.methods.policy import Policy
+from saplan.methods.structured.settings import StructuredSettings
 from saplan.methods.unstructured.rounding import Rounded
 from saplan.perception.fitted import FittedGame, Perceived
 
@@ -191,8 +192,9 @@ def test_a_view_forwards(kind: type[GameWrapper[Any]], name: str) -> None:
 
 
 def test_pictures_reach_the_opponent_who_rounds() -> None:
+    settings = StructuredSettings(hidden=8)
     plain, rounded = (
-        eqx.filter_eval_shape(lambda game=game: Policy.init(KEY, game, AlgebraEncoder(game.space), 8))
+        eqx.filter_eval_shape(lambda game=game: Policy.init(KEY, game, AlgebraEncoder(game.space), settings))
         for game in (GAME, VIEWS[Rounded])
     )
     assert len(jax.tree.leaves(plain)) == len(jax.tree.leaves(rounded)), "both have convolutions"

@@ -39,7 +39,7 @@ class Mortal(Corridor):
 
 def indifferent() -> Policy:
     """A policy whose outputs are their bias."""
-    network = Policy.init(jax.random.key(0), GAME, AlgebraEncoder(GAME.space), 4).network
+    network = Policy.init(jax.random.key(0), GAME, AlgebraEncoder(GAME.space), StructuredSettings(hidden=4)).network
     bias = jnp.concatenate([jnp.full(3, LOGIT), jnp.full(3, THOUGHT)])
     where = lambda n: (n.head.outputs.weight, n.head.outputs.bias)  # noqa: E731
     network = eqx.tree_at(where, network, (jnp.zeros_like(network.head.outputs.weight), bias))

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from saplan.games import Game
 from saplan.games.game import uncertain_attributes
 from saplan.goals import Goal, parse_goal
+from saplan.interpreter.program import interpretable
 from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
 from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor, RouteFinder
@@ -65,7 +66,8 @@ class StructuredAgent(eqx.Module):
 
     def executor(self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER) -> PlanExecutor:
         """Executor of several tasks side by side, one state and one goal each."""
-        return PlanExecutor(self, self.route_finder(planner), state, goals, planner)
+        compact = replace(self, memory=self.memory.compact())
+        return PlanExecutor(compact, compact.route_finder(planner), state, goals, planner)
 
     def route_finder(self, planner: PlannerSettings) -> RouteFinder:
         """The agent's search: along mean changes, or in expectation where changes are uncertain."""
@@ -74,8 +76,7 @@ class StructuredAgent(eqx.Module):
     @property
     def uncertain(self) -> bool:
         """Whether some change in 𝓑 varies."""
-        grain = jnp.array(self.game.space.grain)
-        return bool(jnp.any((self.memory.spread > grain) & self.trusted[:, None]))
+        return bool(_trust(self)[1])
 
     @property
     def trusted(self) -> Bool[Array, "C"]:
@@ -94,7 +95,7 @@ class StructuredAgent(eqx.Module):
 
     def known(self, rho: Float[np.ndarray, "K"]) -> Float[np.ndarray, "C"]:
         """One for every trusted entry of 𝓑."""
-        return np.asarray(self.trusted, float)
+        return np.asarray(_trust(self)[0], float)
 
     def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
         """The change of an entry of 𝓑, the same at every ρ: this is the use of an algebra."""
@@ -131,12 +132,18 @@ class StructuredAgent(eqx.Module):
         return Edges(*in_batches(rho, lambda batch: price_edges(self, batch, planner)))
 
 
+@interpretable
+@jax.jit
+def _spread(memory: Memory) -> Float[Array, "C K"]:
+    return memory.spread
+
+
 class InExpectation:
     """The search of an agent whose changes are uncertain. Its landscape serves all tasks."""
 
     def __init__(self, agent: StructuredAgent, planner: PlannerSettings) -> None:
         """Start with an empty landscape."""
-        discrete = np.asarray(agent.memory.spread).max(axis=0) <= np.asarray(agent.game.space.grain)
+        discrete = np.asarray(_spread(agent.memory)).max(axis=0) <= np.asarray(agent.game.space.grain)
         cells = np.asarray(agent.game.space.grain, np.float32) * np.where(discrete, 1, CELL)
         price = partial(spread_edges, agent, planner)
         self.begin = partial(Landscape, cells.astype(np.float32), price, planner.max_nodes, planner.max_seconds)
@@ -167,6 +174,7 @@ def in_batches(rho: Float[np.ndarray, "n K"], price: Callable[[np.ndarray], Any]
     return [np.concatenate([np.asarray(x) for x in column])[: len(rho)] for column in zip(*parts, strict=True)]
 
 
+@interpretable
 @partial(jax.jit, static_argnames="planner")
 def price_spread(agent: StructuredAgent, rho: Float[Array, "n K"], planner: PlannerSettings) -> tuple[Array, ...]:
     """The fields of `SpreadEdges`. A change is spread evenly, as wide as its standard deviation says."""
@@ -185,6 +193,7 @@ def price_spread(agent: StructuredAgent, rho: Float[Array, "n K"], planner: Plan
     return ends, real & likely[:, :, None], jnp.where(likely, cost, jnp.inf), probability, steps
 
 
+@interpretable
 @partial(jax.jit, static_argnames="planner")  # a third of the overhead of `filter_jit`, paid per batch
 def price_edges(agent: StructuredAgent, rho: Float[Array, "n K"], planner: PlannerSettings) -> tuple[Array, ...]:
     """The fields of `Edges`. An edge costs -log of its success plus the price of its time; infinite where cut."""
@@ -210,6 +219,15 @@ def edge_outlook(
     return jax.nn.log_sigmoid(logit), jnp.exp(jnp.clip(scores.log_steps, 0.0, 5.0))
 
 
+@interpretable
+@jax.jit
+def _trust(agent: StructuredAgent) -> tuple[Bool[Array, "C"], Bool[Array, ""]]:
+    """Which entries of 𝓑 are used in plans, and whether the change of any of them varies."""
+    varies = agent.memory.spread > jnp.array(agent.game.space.grain)
+    return agent.trusted, jnp.any(varies & agent.trusted[:, None])
+
+
+@interpretable
 @eqx.filter_jit
 def price_first(
     agent: StructuredAgent, state: Any, planner: PlannerSettings
@@ -219,7 +237,6 @@ def price_first(
     rho = jax.vmap(agent.game.attributes)(state)
     log_success, _ = edge_outlook(agent, rho, planner)
     trunk = agent.policy.trunk(jax.vmap(agent.game.observe)(state), rho)
-    logits = jax.vmap(lambda d: agent.policy.execution(trunk, d), out_axes=1)(agent.memory.delta)
-    value = jax.nn.log_sigmoid(jnp.max(logits, axis=-1))
+    value = jax.vmap(lambda d: agent.policy.execution_log_value(trunk, d), out_axes=1)(agent.memory.delta)
     steps = jnp.clip(1 + (value - log_success) / jnp.log(settings.discount), 1.0, settings.attempt_steps)
     return -log_success + planner.time_weight * steps, steps

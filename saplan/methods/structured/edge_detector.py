@@ -117,8 +117,9 @@ def edge_loss(
     positives: Replay,
     outcomes: Replay,
     batch: int,
+    calibrated: bool = True,
 ) -> Float[Array, ""]:
-    """Cross-entropy of both heads and the squared error of the logarithm of the steps."""
+    """Cross-entropy of both heads and the squared error of the logarithm of the steps, or of the first head alone."""
     found_key, tried_key = jax.random.split(key)
     entry, slot = draw_batch(found_key, positives, batch)
     found = detector(space, positives.rho[entry, slot], transitions[entry])
@@ -128,7 +129,9 @@ def edge_loss(
 
     entropy = optax.sigmoid_binary_cross_entropy
     balanced = jnp.mean(entropy(found.feasible, 1.0)) + masked_mean(entropy(tried.feasible, 0.0), ~success)
-    calibrated = jnp.mean(entropy(tried.success, success.astype(jnp.float32)))
-    duration = masked_mean((tried.log_steps - jnp.log(steps)) ** 2, success)
     ready = jnp.any(positives.filled > 0) & jnp.any(outcomes.filled > 0)
-    return jnp.where(ready, balanced + calibrated + 0.1 * duration, 0.0)
+    if not calibrated:
+        return jnp.where(ready, balanced, 0.0)
+    success_loss = jnp.mean(entropy(tried.success, success.astype(jnp.float32)))
+    duration = masked_mean((tried.log_steps - jnp.log(steps)) ** 2, success)
+    return jnp.where(ready, balanced + success_loss + 0.1 * duration, 0.0)

@@ -104,10 +104,11 @@ class Structured(Method[StructuredKnowledge]):
         memory, entry = remember(before.memory, space, flat.delta, flat.changed)
         memory = count_visits(memory, space, flat.after, flat.changed & flat.explores, flat.changed & ~flat.explores)
         memory = count_attempts(memory, flat.choice, flat.tried, flat.success)
-        positives, outcomes = write_replays(before, entry, flat)
+        positives, outcomes = write_replays(before, entry, flat, settings.explored_positives)
 
         def loss(detector: EdgeDetector, key: PRNGKeyArray) -> Float[Array, ""]:
-            return edge_loss(detector, space, key, memory.delta, positives, outcomes, settings.edge_batch)
+            examples = memory.delta, positives, outcomes
+            return edge_loss(detector, space, key, *examples, settings.edge_batch, settings.calibrated)
 
         keys = jax.random.split(key, settings.edge_steps)
         detector, moments, losses = descend(loss, before.detector, before.detector_moments, settings.edge_rate, keys)
@@ -127,10 +128,13 @@ class Structured(Method[StructuredKnowledge]):
         return StructuredAgent(learner.policy, knowledge.detector, *condense(knowledge.memory), game, settings)
 
 
-def write_replays(knowledge: StructuredKnowledge, entry: Int[Array, "n"], flat: Trajectory) -> tuple[Replay, Replay]:
-    """Feasible: every change, by either policy. Outcomes: every execution attempt."""
+def write_replays(
+    knowledge: StructuredKnowledge, entry: Int[Array, "n"], flat: Trajectory, explored: bool
+) -> tuple[Replay, Replay]:
+    """Feasible: every change, or only those that were `explored`. Outcomes: every execution attempt."""
     clock = flat.clock.astype(jnp.float32)
-    positives = push(knowledge.positives, entry, flat.rho, flat.changed, clock, flat.changed)
+    feasible = flat.changed & flat.explores if explored else flat.changed
+    positives = push(knowledge.positives, entry, flat.rho, flat.changed, clock, feasible)
     outcomes = push(knowledge.outcomes, flat.choice, flat.rho, flat.success, clock, flat.tried)
     return positives, outcomes
 

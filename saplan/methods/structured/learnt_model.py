@@ -57,8 +57,9 @@ class LearntModel:
     def edges(self, rho: Float[np.ndarray, "n K"]) -> Edges:
         """The trusted changes as the detector prices them."""
         found = self.agent.edges(np.asarray(rho, np.float32), self.planner)
-        chosen: Any = (x if x is None else x[:, self.entries] for x in found)
-        return Edges(*chosen)
+        ends, cost, *estimates = found
+        own = [x if x is None else x[:, self.entries] for x in estimates]
+        return Edges(ends[:, self.entries], cost[:, self.entries], *own)
 
     def feasible(self, rho: Float[np.ndarray, "n K"]) -> Bool[np.ndarray, "n C"]:
         """Whether the detector finds each change feasible at each ρ."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt8
 
 from saplan.algebra import Delta, Product, Rho
@@ -13,6 +14,10 @@ from saplan.algebra.hashing import joint_cell
 NO_ENTRY = -1
 NEW_PER_UPDATE = 8
 """Distinct new changes that one update can add; the others will be seen again soon."""
+
+
+PER_ENTRY = ("key", "delta", "offset", "squares", "seen", "tried", "succeeded")
+"""Fields of a memory with one row per entry of 𝓑."""
 
 
 class Memory(eqx.Module):
@@ -41,6 +46,11 @@ class Memory(eqx.Module):
     executed_cells: Int32[Array, "cells"]
     """The same for joint cells: the bins of all coordinates together, hashed into tables of fixed size. Two values of ρ
     that share a cell look slightly less new. A trained agent has empty tables and a `Visited` instead."""
+
+    def compact(self) -> "Memory":
+        """The same memory without its empty entries, on which nothing is then computed."""
+        rows = {name: np.asarray(getattr(self, name))[: max(1, int(self.size))] for name in PER_ENTRY}
+        return replace(self, **jax.device_put(rows))
 
     @property
     def spread(self) -> Delta:

@@ -5,7 +5,7 @@ from typing import Any
 
 from saplan.errors import InputError
 from saplan.games import Game
-from saplan.rl.settings import ExploringSettings
+from saplan.rl.settings import ExploringSettings, paper_settings
 
 MISREADINGS = 0.005
 """Share of all changes below which a change counts as a misreading, where attributes are read off observations."""
@@ -49,6 +49,10 @@ class StructuredSettings(ExploringSettings):
     """Hidden units of the edge detector."""
     edge_rate: float = 1e-3
     """Step size of Adam for the edge detector."""
+    calibrated: bool = True
+    """Whether the edge detector learns a calibrated probability and the steps of a success too (paper: one output)."""
+    explored_positives: bool = False
+    """Whether only changes that exploration made are examples of feasible ones (paper), not those of execution."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +68,6 @@ def structured_settings(game: Game[Any], paper: bool = False) -> StructuredSetti
     if game.misread:
         settings = replace(settings, rare=MISREADINGS)
     if paper:
-        settings = replace(
-            settings, relabel=False, handover=False, joint=False, restart=1.0, doubt=0.0, repeat_cost=0.0
-        )
+        ours: dict[str, Any] = {"joint": False, "doubt": 0.0, "calibrated": False, "explored_positives": True}
+        settings = replace(settings, **ours, **paper_settings(settings.credit_to_game))
     return settings

@@ -10,7 +10,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from saplan.algebra.hashing import hashed_rho
 from saplan.games import Game
+from saplan.games.game import change_between
 from saplan.goals import Goal
+from saplan.interpreter.program import interpretable
 from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
 from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor
@@ -91,7 +93,8 @@ class TablePlanner:
         place = self.find(rho)
         edge = self.edge[place]
         there = (edge > 0) & (place >= 0)[:, None]
-        cost = np.where(there & (self.cost[place] < -np.log(planner.floor)), self.cost[place] + FREE, np.inf)
+        likely = self.probability[place] > planner.floor
+        cost = np.where(there & likely, self.cost[place] + FREE, np.inf)
         probability = np.where(there, self.probability[place], np.float32(np.nan))
         return Edges(self.rho[edge - 1], cost.astype(np.float32), probability)
 
@@ -120,10 +123,10 @@ class TablePlanner:
 
     def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
         """The change towards the target of an edge."""
-        target = jnp.asarray(self.subgoal(rho, transition))
-        return np.asarray(self.perceived.space.difference(target, jnp.asarray(rho)))
+        return np.asarray(change_between(self.perceived.space, rho, self.subgoal(rho, transition)))
 
 
+@interpretable
 @eqx.filter_jit
 def expected_steps(agent: UnstructuredAgent, state: Any) -> Float[Array, "n D"]:
     """Expected steps of every change from the present states, by the policy's value of it."""
@@ -131,6 +134,5 @@ def expected_steps(agent: UnstructuredAgent, state: Any) -> Float[Array, "n D"]:
     rho = jax.vmap(game.attributes)(state)
     trunk = agent.policy.trunk(jax.vmap(game.observe)(state), rho)
     targets, _ = agent.table.targets(agent.table.find(rho))
-    logits = jax.vmap(lambda subgoal: agent.policy.execution(trunk, subgoal), in_axes=1, out_axes=1)(targets)
-    value = jax.nn.log_sigmoid(jnp.max(logits, axis=-1))
+    value = jax.vmap(lambda target: agent.policy.execution_log_value(trunk, target), in_axes=1, out_axes=1)(targets)
     return jnp.clip(1 + value / jnp.log(settings.discount), 1.0, settings.attempt_steps)

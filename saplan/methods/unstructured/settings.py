@@ -5,7 +5,7 @@ from typing import Any
 
 from saplan.errors import InputError
 from saplan.games import Game
-from saplan.rl.settings import ExploringSettings
+from saplan.rl.settings import ExploringSettings, paper_settings
 
 MOST_PAIRS = 2**24
 """Pairs that a table may have room for; such an agent takes 280 MiB on disk."""
@@ -41,4 +41,4 @@ def unstructured_settings(game: Game[Any], paper: bool = False) -> UnstructuredS
     credit = game.credit == "game"
     if not paper:
         return UnstructuredSettings(credit_to_game=credit)
-    return UnstructuredSettings(credit_to_game=credit, relabel=False, handover=False, restart=1.0, repeat_cost=0.0)
+    return UnstructuredSettings(**paper_settings(credit))
