@@ -3,13 +3,14 @@
 import abc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from saplan.games import Game
 from saplan.games.game import State
@@ -96,11 +97,11 @@ class Executor(abc.ABC, Generic[State]):
     def moves(self, budget: int, seed: int) -> Iterator[Bool[np.ndarray, "tasks"]]:
         """The same, one step at a time; yields whether each task's attempt has just ended."""
         self.result.steps[:] = np.where(self.done, 0, budget)
-        for time, key in enumerate(jax.random.split(jax.random.key(seed), budget)):
+        for time, keys in enumerate(np.asarray(step_keys(seed, budget))):
             if (self.done | self.lost).all():
                 break
             late = self.settle()
-            reached = self._step(key) & ~self.done
+            reached = self._step(*map(jax.random.wrap_key_data, keys)) & ~self.done
             self.result.steps[reached] = time + 1
             self.done |= reached
             yield self.moved | late
@@ -125,9 +126,8 @@ class Executor(abc.ABC, Generic[State]):
         reached: Bool[np.ndarray, "tasks"] = np.all((rho >= self.low) & (rho <= self.high), axis=1)
         return reached
 
-    def _step(self, key: PRNGKeyArray) -> Bool[np.ndarray, "tasks"]:
+    def _step(self, act_key: PRNGKeyArray, step_key: PRNGKeyArray) -> Bool[np.ndarray, "tasks"]:
         """Take one action in every task; returns where the goal holds. A change of ρ ends an attempt."""
-        act_key, step_key = jax.random.split(key)
         action = self.act(act_key)
         self.state, *judged = advance(self.game, self.perceived, step_key, self.state, action, jnp.asarray(self.delta))
         true, after, hit, lost = (np.asarray(x) for x in judged)
@@ -141,6 +141,14 @@ class Executor(abc.ABC, Generic[State]):
         self.clock[self.moved] = 0
         self.rho = after
         return self._reached(true)
+
+
+@partial(jax.jit, static_argnames="budget")
+def step_keys(seed: int | Int[Array, ""], budget: int) -> UInt32[Array, "budget 2 words"]:
+    """The data of two random keys per step, for the actions and for the game: one program, where a loop over keys
+    would be many.
+    """
+    return jax.random.key_data(jax.vmap(jax.random.split)(jax.random.split(jax.random.key(seed), budget)))
 
 
 @eqx.filter_jit

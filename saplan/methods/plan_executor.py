@@ -18,8 +18,6 @@ from saplan.rl.settings import Settings
 
 GRACE = 5
 """Steps that an attempt may always take longer than expected."""
-GROUP = 16
-"""Tasks whose searches share a graph: enough to fill batches, few enough to fit in memory."""
 
 
 class FirstEdges(NamedTuple):
@@ -36,9 +34,9 @@ class RouteFinder(Protocol):
     """A search for routes."""
 
     def __call__(
-        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Sequence[Raised] = ()
     ) -> Sequence[AnyRoute]:
-        """Routes from several ρ to a goal each; `raised` names edges with an added cost."""
+        """Routes from several ρ to a goal each; `raised` names, for each, edges with an added cost."""
 
 
 @runtime_checkable
@@ -116,15 +114,14 @@ class PlanExecutor(PolicyExecutor[Any]):
         return route is None or not route.knows(rho) or route.stale(rho)
 
     def _search(self, tasks: list[int]) -> None:
-        """Find new routes; tasks without raised costs share a graph."""
-        alike = [k for k in tasks if not self.raised[k]]
-        groups = [alike[start : start + GROUP] for start in range(0, len(alike), GROUP)]
-        for group in [*groups, *([k] for k in tasks if self.raised[k])]:
-            goals = Goal(self.low[group], self.high[group])
-            # A copy: costs that are raised later must not reach the routes of other tasks.
-            found = self.find_routes(self.rho[group], goals, self.planner, tuple(self.raised[group[0]]))
-            for k, route in zip(group, found, strict=True):
-                self.routes[k] = route
+        """Find new routes."""
+        if not tasks:
+            return
+        # Copies: costs that are raised later must not reach routes that were found without them.
+        raised = [tuple(self.raised[k]) for k in tasks]
+        goals = Goal(self.low[tasks], self.high[tasks])
+        for k, route in zip(tasks, self.find_routes(self.rho[tasks], goals, self.planner, raised), strict=True):
+            self.routes[k] = route
 
     def _decide(self, task: int, first: Float[np.ndarray, "C"] | None, steps: Float[np.ndarray, "C"]) -> Decision:
         """Choose a transition by the route and by the policy's value of the present state, and set out for it."""

@@ -2,7 +2,8 @@
 
 from saplan.planning.expectation import ExpectedRoute, Landscape, SpreadEdges
 from saplan.planning.graph import EdgeFunction, Edges, Graph, Raised
-from saplan.planning.search import Outcome, Plan, PlannedTransition, Route, Successors, search
+from saplan.planning.route import Outcome, Plan, PlannedTransition, Route, Successors
+from saplan.planning.search import search
 
 AnyRoute = Route | ExpectedRoute
 

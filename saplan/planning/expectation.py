@@ -5,7 +5,7 @@ one change may overshoot where another would not. Here a transition has several 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Float32, Int64
 from saplan.algebra.hashing import hashed, mixers
 from saplan.planning.graph import NO_NODE, Nodes, Raised, raised_at
 from saplan.planning.node_index import Index
-from saplan.planning.search import Outcome, Plan, PlannedTransition, Successors, known, to_tuple
+from saplan.planning.route import Outcome, Plan, PlannedTransition, Successors, known, to_tuple
 
 FAR = 60.0
 """Cost of a ρ without a path, in nats: far above that of any sensible plan."""
@@ -157,13 +157,14 @@ class Landscape:
                 return value, False
         return value, True
 
-    def routes(self, rho: Nodes, low: Nodes, high: Nodes, raised: Raised = ()) -> list["ExpectedRoute"]:
-        """Routes from several ρ, each to its own goal."""
+    def routes(self, rho: Nodes, low: Nodes, high: Nodes, raised: Sequence[Raised] = ()) -> list["ExpectedRoute"]:
+        """Routes from several ρ, each to its own goal; `raised` names, for each, edges with an added cost."""
         deadline = time.monotonic() + self.max_seconds
         if not self.complete or np.any(self.find(rho) == NO_NODE):
             self.cover(rho, deadline)
         values = self.values(low, high, deadline)
-        return [ExpectedRoute(self, rho[k], values[:, k], low[k], high[k], raised) for k in range(len(rho))]
+        raised = raised or [()] * len(rho)
+        return [ExpectedRoute(self, rho[k], values[:, k], low[k], high[k], raised[k]) for k in range(len(rho))]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The structured agent: finds a path to any goal written in attributes, and carries it out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -19,10 +19,10 @@ from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor, RouteFinder
 from saplan.methods.policy import Policy
 from saplan.methods.structured.edge_detector import EdgeDetector
-from saplan.methods.structured.guided import guided_route
+from saplan.methods.structured.guided import GuidedSearch
 from saplan.methods.structured.memory import Memory, Visited, marginals
 from saplan.methods.structured.settings import StructuredSettings
-from saplan.planning import Edges, ExpectedRoute, Landscape, Outcome, Plan, Raised, Route, SpreadEdges, search
+from saplan.planning import Edges, ExpectedRoute, Landscape, Plan, Raised, SpreadEdges
 from saplan.rl.repeated_actions import empty_history
 
 BATCHES = (64, 256, 1024)
@@ -69,7 +69,7 @@ class StructuredAgent(eqx.Module):
 
     def route_finder(self, planner: PlannerSettings) -> RouteFinder:
         """The agent's search: along mean changes, or in expectation where changes are uncertain."""
-        return InExpectation(self, planner) if planner.outcomes > 1 and self.uncertain else self.routes
+        return (InExpectation if planner.outcomes > 1 and self.uncertain else GuidedSearch)(self, planner)
 
     @property
     def uncertain(self) -> bool:
@@ -105,27 +105,6 @@ class StructuredAgent(eqx.Module):
         """The change itself: the policy is conditioned on it."""
         return self.change(rho, transition)
 
-    def routes(
-        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
-    ) -> list[Route]:
-        """Routes along mean changes from several ρ to a goal each; `raised` names edges with an added cost."""
-        found = search(
-            rho,
-            np.asarray(goals.low),
-            np.asarray(goals.high),
-            np.asarray(self.game.space.grain, np.float32),
-            lambda nodes: self.edges(nodes, planner),
-            planner.max_nodes,
-            planner.max_seconds,
-            raised,
-        )
-        if not planner.algebra:
-            return found
-        return [
-            guided_route(self, planner, route, rho[k], raised) if route.outcome is Outcome.SPENT else route
-            for k, route in enumerate(found)
-        ]
-
     def edges(self, rho: Float[np.ndarray, "n K"], planner: PlannerSettings) -> Edges:
         """All transitions from a batch of nodes."""
         return Edges(*in_batches(rho, lambda batch: price_edges(self, batch, planner)))
@@ -143,7 +122,7 @@ class InExpectation:
         self.landscape = self.begin()
 
     def __call__(
-        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Sequence[Raised] = ()
     ) -> list[ExpectedRoute]:
         """Routes in expectation from several ρ to a goal each."""
         if self.landscape.full and not self.landscape.complete:

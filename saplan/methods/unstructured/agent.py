@@ -1,5 +1,6 @@
 """The unstructured agent: plans in the graph of its table, sorted on the host."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -18,8 +19,9 @@ from saplan.methods.policy import Policy
 from saplan.methods.unstructured.rounding import rounded
 from saplan.methods.unstructured.settings import UnstructuredSettings
 from saplan.methods.unstructured.table import Table
-from saplan.planning import Edges, Plan, Raised, Route, search
-from saplan.planning.search import FREE
+from saplan.planning import Edges, Graph, Plan, Raised, Route
+from saplan.planning.route import FREE
+from saplan.planning.search import search_in
 from saplan.rl.repeated_actions import empty_history
 
 
@@ -68,6 +70,7 @@ class TablePlanner:
         """Take the nodes that are in use."""
         self.agent, self.policy, self.settings = agent, agent.policy, agent.settings
         self.game, self.perceived = agent.game, agent.perceived
+        self.graph: Graph | None = None
         table = jax.tree.map(np.asarray, agent.table)
         used = np.flatnonzero(table.tag)
         hashes = hashed_rho(table.rho[used])
@@ -96,13 +99,14 @@ class TablePlanner:
         return Edges(self.rho[edge - 1], cost.astype(np.float32), probability)
 
     def routes(
-        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Sequence[Raised] = ()
     ) -> list[Route]:
         """Routes from several ρ to a goal each; `raised` names edges with an added cost."""
-        grain = np.asarray(self.perceived.space.grain, np.float32)
+        if self.graph is None or self.graph.full:
+            grain = np.asarray(self.perceived.space.grain, np.float32)
+            self.graph = Graph(grain, lambda nodes: self.edges(nodes, planner))
         low, high, bounds = np.asarray(goals.low), np.asarray(goals.high), (planner.max_nodes, planner.max_seconds)
-        start = np.asarray(rho, np.float32)
-        return search(start, low, high, grain, lambda nodes: self.edges(nodes, planner), *bounds, raised)
+        return search_in(self.graph, np.asarray(rho, np.float32), low, high, *bounds, raised)
 
     def first_edges(self, state: Any, planner: PlannerSettings) -> FirstEdges:
         """Expected steps by the policy; the table alone prices the edges."""
