@@ -8,7 +8,7 @@ attribute only ever falls, by one at a time, each of its levels is left once, an
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -21,6 +21,8 @@ from saplan.planning.program import Program
 
 NOISE = 1e-9
 """Prices below this are rounding."""
+ENOUGH_PRICES = 48
+"""Goals with the same free attributes that get prices of their own; further ones take the best of these prices."""
 HIGHEST = 64
 """Levels of an attribute that are priced one by one; changes made above them are priced like those at the top."""
 
@@ -93,13 +95,58 @@ def potential(problem: Problem, levels: Sequence[Levels] = ()) -> Potential:
     rows = len(equation.attributes)
     prices = found.row_duals[:rows] if found.status == 0 else np.zeros(rows)
     prices = np.where(np.abs(prices) < NOISE, 0.0, prices) * (np.array(equation.attributes, int) >= 0)
+    return _at_prices(equation, prices, levels)
+
+
+def _at_prices(equation: Equation, prices: Float[np.ndarray, "rows"], levels: Sequence[Levels]) -> Potential:
+    """The potential of given prices, lowered where a change would gain more than it costs."""
     gain = _gains(equation, prices)
     levelled = np.any([one.lowers for one in levels], axis=0) if levels else np.zeros(len(gain), bool)
-    share = _share(problem.costs, np.where(levelled, 0.0, gain))
+    share = _share(equation.problem.costs, np.where(levelled, 0.0, gain))
     prices, gain = share * prices, share * gain
     low, high = np.array(equation.program.row_low), np.array(equation.program.row_high)
+    worth = tuple(_worth(one, gain) for one in levels)
+    return Potential(equation, prices, float(_target(prices, low, high)), worth)
+
+
+def _target(
+    prices: Float[np.ndarray, "*n rows"], low: Float[np.ndarray, "rows"], high: Float[np.ndarray, "rows"]
+) -> Float[np.ndarray, "*n"]:
+    """The least worth of a ρ that satisfies the goal; minus infinity where a price presses against no bound."""
     bound = np.where(prices > 0, low, np.where(prices < 0, high, 0.0))
-    return Potential(equation, prices, float(prices @ bound), tuple(_worth(one, gain) for one in levels))
+    return np.asarray(np.sum(prices * bound, axis=-1))
+
+
+class Potentials:
+    """Potentials of many goals over the same changes. Their prices are found for a few, and serve the others.
+
+    Prices that are right for one goal give a bound for every other: which changes cost how much has nothing to do with
+    the goal. This holds where every row is a line; goals with other rows get prices of their own.
+    """
+
+    def __init__(self, levels: Sequence[Levels]) -> None:
+        """Start without prices."""
+        self.levels = levels
+        self._known: dict[tuple[bytes, bytes], list[Potential]] = {}
+
+    def __call__(self, problem: Problem) -> Potential:
+        """The potential of a problem: of its own, or the best of those that are known."""
+        low, high = problem.bounds
+        known = self._known.setdefault((np.isfinite(low).tobytes(), np.isfinite(high).tobytes()), [])
+        if len(known) < ENOUGH_PRICES or np.max(problem.start) > HIGHEST:
+            found = potential(problem, self.levels)
+            if all(isinstance(problem.rows[i], LineRow) for i in found.equation.attributes if i >= 0):
+                known.append(found)
+            return found
+        rows = np.array(known[0].equation.attributes, int)
+        prices = np.stack([one.prices for one in known])
+        targets = _target(prices, low[rows], high[rows])
+        height = targets - prices @ problem.start[rows]
+        for place, (attribute, _) in enumerate(known[0].levels):
+            level = int(np.rint(problem.start[attribute]))
+            height -= [one.levels[place][1][level] for one in known]
+        best = int(np.argmax(height))
+        return replace(known[best], target=float(targets[best]))
 
 
 def _split(program: Program, problem: Problem, levels: Levels) -> None:

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.games import Game
 from saplan.games.game import uncertain_attributes
@@ -25,7 +25,7 @@ from saplan.methods.structured.settings import StructuredSettings
 from saplan.planning import Edges, ExpectedRoute, Landscape, Plan, Raised, SpreadEdges
 from saplan.rl.repeated_actions import empty_history
 
-BATCHES = (64, 256, 1024)
+BATCHES = (64, 512)
 """Batch sizes for scoring edges: few, so that few programs are compiled; small, so that they stay in cache."""
 CELL = 2
 """Grains per cell of the grid for plans in expectation."""
@@ -96,12 +96,16 @@ class StructuredAgent(eqx.Module):
         """One for every trusted entry of 𝓑."""
         return np.asarray(self.trusted, float)
 
-    def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+    def change(
+        self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n K"]:
         """The change of an entry of 𝓑, the same at every ρ: this is the use of an algebra."""
-        change: Float[np.ndarray, "K"] = np.asarray(self.memory.delta)[transition]
+        change: Float[np.ndarray, "*n K"] = np.asarray(self.memory.delta)[transition]
         return change
 
-    def subgoal(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+    def subgoal(
+        self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n K"]:
         """The change itself: the policy is conditioned on it."""
         return self.change(rho, transition)
 
@@ -117,7 +121,8 @@ class InExpectation:
         """Start with an empty landscape."""
         discrete = np.asarray(agent.memory.spread).max(axis=0) <= np.asarray(agent.game.space.grain)
         cells = np.asarray(agent.game.space.grain, np.float32) * np.where(discrete, 1, CELL)
-        price = partial(spread_edges, agent, planner)
+        # Without its policy, which planning does not ask: every call of a compiled program looks through all arrays.
+        price = partial(spread_edges, replace(agent, policy=None), planner)  # type: ignore[type-var]
         self.begin = partial(Landscape, cells.astype(np.float32), price, planner.max_nodes, planner.max_seconds)
         self.landscape = self.begin()
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
+from saplan.algebra import LineRow
 from saplan.goals import Goal
 from saplan.methods.agent import PlannerSettings
 from saplan.planning import Graph, Outcome, Raised, Route
 from saplan.planning.algebraic import find_plan
-from saplan.planning.heuristic import Levels, potential, read_levels
+from saplan.planning.heuristic import Potentials, read_levels
 from saplan.planning.needs import Needs, read_needs
 from saplan.planning.problem import Problem
 from saplan.planning.program import DEFAULT_LIMITS, Limits, Status
@@ -54,7 +55,8 @@ class GuidedSearch:
 
     def __init__(self, agent: "StructuredAgent", planner: PlannerSettings) -> None:
         """Start with an empty graph."""
-        self.agent, self.planner = agent, planner
+        # Without its policy, which planning does not ask: every call of a compiled program looks through all arrays.
+        self.agent, self.planner = replace(agent, policy=None), planner  # type: ignore[type-var]
         self.graph = self._new_graph()
         self._priced = 0
 
@@ -84,15 +86,20 @@ class GuidedSearch:
         """Search side by side; `led` by lower bounds on the cost that remains."""
         if not tasks:
             return []
-        bounds = [potential(self._problem(task), self._levels) for task in tasks] if led else ()
+        problems = [self._problem(task) for task in tasks] if led else ()
+        bounds = [self._potentials(problem) for problem in problems]
         starts, low, high = (np.stack([getattr(task, name) for task in tasks]) for name in ("rho", "low", "high"))
         seconds, raised = self._deadline - time.monotonic(), [task.raised for task in tasks]
-        return search_in(self.graph, starts, low, high, max_nodes, seconds, raised, self.planner.critic, bounds)
+        return search_in(self.graph, starts, low, high, max_nodes, seconds, raised, self.planner.critic / 2, bounds)
 
     def _solve(self, task: Task, led: Route) -> Route:
         """A route by the counts of the equation, put in order; if that fails, a longer search."""
-        needs = read_needs(self.agent.game.space, self._feasible, some_of(led.met))
-        plan = find_plan(self._problem(task, needs), self._feasible, self._limits, ROUNDS)
+        # The nearest point that satisfies the goal is probed too: do changes still lead to its values?
+        references = np.vstack([some_of(led.met), np.clip(task.rho, task.low, task.high)])
+        problem = self._problem(task, read_needs(self.agent.game.space, self._feasible, references))
+        if beyond_reach(problem):
+            return replace(led, outcome=Outcome.UNREACHABLE)
+        plan = find_plan(problem, self._feasible, self._limits, ROUNDS)
         if plan.found:
             path = plan.rho.astype(np.float32)
             return route_along(self.graph, path, task.low, task.high, task.raised, max(plan.bound, led.bound))
@@ -125,7 +132,18 @@ class GuidedSearch:
         here, anywhere = np.zeros(self.agent.game.space.size), np.full(self.agent.game.space.size, np.inf)
         problem = Problem(self.agent.game.space, here, -anywhere, anywhere, self._delta, self._least)
         known = self.graph.expanded
-        self._levels: tuple[Levels, ...] = read_levels(problem, self.graph.rho[known], self.graph.cost[known])
+        self._potentials = Potentials(read_levels(problem, self.graph.rho[known], self.graph.cost[known]))
+
+
+def beyond_reach(problem: Problem) -> bool:
+    """Whether the goal asks for more, or less, of an attribute than any change leads to from where it can be made."""
+    assert problem.needs is not None
+    changes, (low, high) = problem.changes[problem.usable], problem.bounds
+    needs_low, needs_high = problem.needs.low[problem.usable], problem.needs.high[problem.usable]
+    most = np.max(np.where(changes > 0, needs_high + changes, -np.inf), axis=0, initial=-np.inf)
+    least = np.min(np.where(changes < 0, needs_low + changes, np.inf), axis=0, initial=np.inf)
+    lines = np.array([isinstance(row, LineRow) for row in problem.rows])
+    return bool(np.any(lines & ((low > np.maximum(most, problem.start)) | (high < np.minimum(least, problem.start)))))
 
 
 def some_of(met: Float32[np.ndarray, "n K"]) -> Float32[np.ndarray, "m K"]:

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from saplan.algebra.hashing import hashed_rho
 from saplan.games import Game
@@ -117,12 +117,17 @@ class TablePlanner:
         place = int(self.find(rho[None])[0])
         return self.explored[place].astype(float) if place >= 0 else np.zeros(self.edge.shape[1])
 
-    def subgoal(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
-        """The target of an edge."""
-        place = int(self.find(rho[None])[0])
-        return self.rho[self.edge[place, transition] - 1] if place >= 0 and self.edge[place, transition] else rho
+    def subgoal(
+        self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n K"]:
+        """The target of an edge; ρ itself where there is none."""
+        place = self.find(rho.reshape(-1, rho.shape[-1])).reshape(rho.shape[:-1])
+        edge = self.edge[place, transition]
+        return np.where(((place >= 0) & (edge > 0))[..., None], self.rho[edge - 1], rho)
 
-    def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+    def change(
+        self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n K"]:
         """The change towards the target of an edge."""
         target = jnp.asarray(self.subgoal(rho, transition))
         return np.asarray(self.perceived.space.difference(target, jnp.asarray(rho)))
