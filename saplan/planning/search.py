@@ -2,6 +2,7 @@
 the cost that remains is known. Searches are bounded, and their outcome is a value.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 
@@ -215,7 +216,7 @@ class _Searches:
         return pairs
 
     def _enter(self, pairs: Pairs) -> None:
-        """Look at pairs for the first time: do they satisfy the goal, and how far from it are they at least?"""
+        """Look at pairs for the first time: whether they satisfy the goal, and how far from it they are at least."""
         rho, owner = self.graph.rho[self.node[pairs // self.count]], pairs % self.count
         self.seen[pairs] = True
         self.is_goal[pairs] = np.all((rho >= self.low[owner]) & (rho <= self.high[owner]), axis=1)
@@ -251,7 +252,7 @@ class _Searches:
         remaining = self._distances(pairs)
         order = np.lexsort((node, owner))
         edges = np.searchsorted(owner[order], np.arange(self.count + 1))
-        parts = [order[begin:end] for begin, end in zip(edges[:-1], edges[1:], strict=True)]
+        parts = [order[begin:end] for begin, end in itertools.pairwise(edges)]
         return [self._route(k, node[part], self.closed[pairs[part]], remaining[part]) for k, part in enumerate(parts)]
 
     def _route(

@@ -1,4 +1,4 @@
-"""The search of an agent whose changes are certain: plain where graphs are small, led by the algebra where they are not.
+"""The search of an agent whose changes are certain: plain in small graphs, led by the algebra in large ones.
 
 Edges depend on ρ alone, so all tasks share one graph. A first search has few nodes. Tasks that need more are searched
 with lower bounds from the prices of the equation (A*). For goals still deeper, the equation itself gives the changes
