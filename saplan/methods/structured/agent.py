@@ -122,7 +122,7 @@ class InExpectation:
         discrete = np.asarray(agent.memory.spread).max(axis=0) <= np.asarray(agent.game.space.grain)
         cells = np.asarray(agent.game.space.grain, np.float32) * np.where(discrete, 1, CELL)
         # Without its policy, which planning does not ask: every call of a compiled program looks through all arrays.
-        price = partial(spread_edges, replace(agent, policy=None), planner)  # type: ignore[type-var]
+        price = partial(spread_edges, eqx.tree_at(lambda a: a.policy, agent, None), planner)
         self.begin = partial(Landscape, cells.astype(np.float32), price, planner.max_nodes, planner.max_seconds)
         self.landscape = self.begin()
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
@@ -41,7 +42,7 @@ ROUNDS = 8
 
 
 @dataclass(frozen=True)
-class Task:
+class SearchTask:
     """One start and goal, with the edges that failed from it."""
 
     rho: Float32[np.ndarray, "K"]
@@ -56,7 +57,7 @@ class GuidedSearch:
     def __init__(self, agent: "StructuredAgent", planner: PlannerSettings) -> None:
         """Start with an empty graph."""
         # Without its policy, which planning does not ask: every call of a compiled program looks through all arrays.
-        self.agent, self.planner = replace(agent, policy=None), planner  # type: ignore[type-var]
+        self.agent, self.planner = eqx.tree_at(lambda a: a.policy, agent, None), planner
         self.graph = self._new_graph()
         self._priced = 0
 
@@ -67,7 +68,7 @@ class GuidedSearch:
         if self.graph.full:
             self.graph, self._priced = self._new_graph(), 0
         bounds = np.asarray(rho, np.float32), np.asarray(goals.low, np.float32), np.asarray(goals.high, np.float32)
-        tasks = [Task(*task) for task in zip(*bounds, raised or [()] * len(rho), strict=True)]
+        tasks = [SearchTask(*task) for task in zip(*bounds, raised or [()] * len(rho), strict=True)]
         self._deadline = time.monotonic() + self.planner.max_seconds
         most = self.planner.max_nodes
         if not self.planner.algebra:
@@ -82,7 +83,7 @@ class GuidedSearch:
         agent, planner = self.agent, self.planner
         return Graph(np.asarray(agent.game.space.grain, np.float32), lambda nodes: agent.edges(nodes, planner))
 
-    def _search(self, tasks: list[Task], max_nodes: int, led: bool = False) -> list[Route]:
+    def _search(self, tasks: list[SearchTask], max_nodes: int, led: bool = False) -> list[Route]:
         """Search side by side; `led` by lower bounds on the cost that remains."""
         if not tasks:
             return []
@@ -92,7 +93,7 @@ class GuidedSearch:
         seconds, raised = self._deadline - time.monotonic(), [task.raised for task in tasks]
         return search_in(self.graph, starts, low, high, max_nodes, seconds, raised, self.planner.critic / 2, bounds)
 
-    def _solve(self, task: Task, led: Route) -> Route:
+    def _solve(self, task: SearchTask, led: Route) -> Route:
         """A route by the counts of the equation, put in order; if that fails, a longer search."""
         # The nearest point that satisfies the goal is probed too: do changes still lead to its values?
         references = np.vstack([some_of(led.met), np.clip(task.rho, task.low, task.high)])
@@ -116,7 +117,7 @@ class GuidedSearch:
         seconds = self.planner.max_seconds / ROUNDS
         return replace(DEFAULT_LIMITS, seconds=seconds) if np.isfinite(seconds) else DEFAULT_LIMITS
 
-    def _problem(self, task: Task, needs: Needs | None = None) -> Problem:
+    def _problem(self, task: SearchTask, needs: Needs | None = None) -> Problem:
         """The task as an equation over 𝓑, priced by the least costs in the graph."""
         self._read_prices()
         ends = np.asarray(task.rho, float), np.asarray(task.low, float), np.asarray(task.high, float)
