@@ -155,8 +155,10 @@ def test_an_attempt_that_takes_too_long_is_closed_and_its_edge_priced_up(patienc
     assert result.attempts == [Attempt(0, (0.0, 0.0), TOGGLE, False, steps)] * 2
     route = one.routes[0]
     assert route is not None
-    node = route.node(np.zeros(2))
-    assert route.graph.cost[node, toggle] == pytest.approx(before + 2 * STRICT.penalty, rel=1e-4)
+    successors = route.successors(np.zeros(2, np.float32))
+    assert successors is not None
+    assert successors.cost[toggle] == pytest.approx(before + 2 * STRICT.penalty, rel=1e-4)
+    assert route.graph.cost[route.node(np.zeros(2)), toggle] == pytest.approx(before), "other tasks share the graph"
 
 
 def test_causes_of_failure() -> None:
