@@ -1,10 +1,11 @@
 """Tasks carried out side by side: the executor counts steps and attempts, the method decides what to try next."""
 
 import abc
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Generic
+from typing import Any, Generic
 
 import equinox as eqx
 import jax
@@ -197,12 +198,37 @@ class PolicyExecutor(Executor[State]):
         self.history = empty_history(tasks, HISTORY)
 
     def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
+        action, self.history = choose_actions(*self._situation(key))
+        return action
+
+    def run(self, budget: int, seed: int) -> EvalResult:
+        """Step until all goals are reached or the budget is spent.
+
+        The programs of a step are compiled meanwhile, on another core than the first search. Nothing is run there.
+        """
+        device = jax.config.jax_default_device
+
+        def compile_ahead() -> None:
+            with jax.default_device(device):
+                self.compile_ahead(jax.random.key(0))
+
+        ahead = threading.Thread(target=compile_ahead, daemon=True)
+        ahead.start()
+        result = super().run(budget, seed)
+        ahead.join()
+        return result
+
+    def compile_ahead(self, key: PRNGKeyArray) -> None:
+        """Compile the programs of a step, without running them."""
+        choose_actions.lower(*self._situation(key)).compile()
+        action = jnp.zeros(len(self.rho), jnp.int32)
+        advance.lower(self.game, self.perceived, key, self.state, action, jnp.asarray(self.delta)).compile()
+
+    def _situation(self, key: PRNGKeyArray) -> tuple[Any, ...]:
+        """The arguments of `choose_actions`."""
         subgoal, label = jnp.asarray(self.subgoal), jnp.asarray(self.transition)
         history = jnp.where(jnp.asarray(self.moved)[:, None], 0, self.history)
-        action, self.history = choose_actions(
-            self.policy, self.perceived, self.settings, key, self.state, subgoal, label, history
-        )
-        return action
+        return self.policy, self.perceived, self.settings, key, self.state, subgoal, label, history
 
 
 @eqx.filter_jit

@@ -154,7 +154,9 @@ def _how_to_raise(outcome: Outcome, route: AnyRoute) -> str:
     """What a search came to before a bound ended it, and the setting that raises the bound."""
     if outcome not in BOUNDS:
         return ""
-    return f"; it came to {len(route.met):,} values of the attributes, and PlannerSettings.{BOUNDS[outcome]} allows more"
+    return (
+        f"; it came to {len(route.met):,} values of the attributes, and PlannerSettings.{BOUNDS[outcome]} allows more"
+    )
 
 
 def _rounded(value: float | np.floating | None) -> float | None:
