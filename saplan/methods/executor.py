@@ -206,7 +206,7 @@ class PolicyExecutor(Executor[State]):
 
         The programs of a step are compiled meanwhile, on another core than the first search. Nothing is run there.
         """
-        device = jax.config.jax_default_device
+        device = jax.config.jax_default_device  # type: ignore[attr-defined]
 
         def compile_ahead() -> None:
             with jax.default_device(device):
@@ -220,9 +220,10 @@ class PolicyExecutor(Executor[State]):
 
     def compile_ahead(self, key: PRNGKeyArray) -> None:
         """Compile the programs of a step, without running them."""
-        choose_actions.lower(*self._situation(key)).compile()
+        choose_actions.lower(*self._situation(key)).compile()  # type: ignore[attr-defined]
         action = jnp.zeros(len(self.rho), jnp.int32)
-        advance.lower(self.game, self.perceived, key, self.state, action, jnp.asarray(self.delta)).compile()
+        step = self.game, self.perceived, key, self.state, action, jnp.asarray(self.delta)
+        advance.lower(*step).compile()  # type: ignore[attr-defined]
 
     def _situation(self, key: PRNGKeyArray) -> tuple[Any, ...]:
         """The arguments of `choose_actions`."""

@@ -177,7 +177,7 @@ class Route:
     def _costs(self, node: int) -> Float64[np.ndarray, "C"]:
         """Cost of every transition from a node, raised costs included."""
         cost = self.graph.cost[node].astype(np.float64)
-        return cost + raised_at(self.graph.rho[node], self.raised, self.graph.grain, len(cost))
+        return np.asarray(cost + raised_at(self.graph.rho[node], self.raised, self.graph.grain, len(cost)))
 
     def _place(self, node: int) -> int:
         return int(np.searchsorted(self.nodes, node))

@@ -197,7 +197,7 @@ class _Searches:
         cost = np.maximum(self.graph.cost[node].astype(np.float64), FREE)
         for search, place, transition, added in self._surcharges:
             cost[(node == place) & (owner == search), transition] += added
-        return cost
+        return np.asarray(cost)
 
     def _reach_out(self, node: Int[np.ndarray, "n"], owner: Int64[np.ndarray, "n"], cost: np.ndarray) -> Pairs:
         """Come to nodes at some cost: enter those that are new, and open those that are now nearer to the start."""
@@ -213,7 +213,7 @@ class _Searches:
         fresh = better[~self.is_goal[better] & ~self.waits[better]]
         self.waits[fresh] = True
         self.open = np.append(self.open, fresh)
-        return pairs
+        return np.asarray(pairs)
 
     def _enter(self, pairs: Pairs) -> None:
         """Look at pairs for the first time: whether they satisfy the goal, and how far from it they are at least."""
