@@ -99,7 +99,7 @@ def make_agent(world: Cube, key: jax.Array) -> StructuredAgent:
     detector = eqx.tree_at(lambda d: d.network.head.outputs.weight, detector, replace_fn=lambda w: SPREAD * w)
     settings = StructuredSettings(capacity=2 * DIMENSIONS)
     # Planning needs neither the policy nor the rules of the game.
-    return StructuredAgent(None, detector, *condense(full_memory(world)), world, settings)  # type: ignore[arg-type]
+    return StructuredAgent(None, detector, *condense(full_memory(world)), no_evidence(world.space), world, settings)  # type: ignore[arg-type]
 
 
 def full_memory(world: Cube) -> Memory:

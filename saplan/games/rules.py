@@ -33,7 +33,8 @@ def check_rules(usual: Any, rules: object) -> None:
 
 def _alike(usual: object, value: object) -> bool:
     if isinstance(usual, tuple):
-        return isinstance(value, list | tuple) and len(value) <= LARGEST and all(_alike(usual[0], one) for one in value)
+        one_of = usual[0] if usual else 0.0
+        return isinstance(value, list | tuple) and len(value) <= LARGEST and all(_alike(one_of, one) for one in value)
     if isinstance(usual, bool | str):
         return type(value) is type(usual)
     if isinstance(usual, float):
@@ -43,7 +44,7 @@ def _alike(usual: object, value: object) -> bool:
 
 def _kind(usual: object) -> str:
     if isinstance(usual, tuple):
-        return f"a list, each {_kind(usual[0])}"
+        return f"a list, each {_kind(usual[0] if usual else 0.0)}"
     if isinstance(usual, bool | str):
         return "true or false" if isinstance(usual, bool) else "a text"
     return "a number" if isinstance(usual, float) else f"a whole number in 0..{LARGEST}"

@@ -27,6 +27,8 @@ class Policy(eqx.Module):
 
     network: GoalNetwork
     encoder: Encoder = eqx.field(static=True)
+    shown: Float[Array, "2 K"] | None = None
+    """Least and greatest value of every coordinate that the network is shown; None in training."""
 
     @classmethod
     def init(cls, key: PRNGKeyArray, game: Game[Any], encoder: Encoder, hidden: int) -> "Policy":
@@ -48,6 +50,8 @@ class Policy(eqx.Module):
 
     def trunk(self, observation: Shaped[Array, "n slots"], rho: Float[Array, "n K"]) -> Features:
         """Features of a state, independent of the goal."""
+        if self.shown is not None:
+            rho = jnp.clip(rho, self.shown[0], self.shown[1])
         return self.network.trunk(observation, self.encoder.state(rho))
 
     def execution(self, trunk: Features, subgoal: Subgoal) -> Float[Array, "... actions"]:

@@ -10,6 +10,7 @@ from saplan.games import GAMES, Game
 from saplan.methods.agent import Agent
 from saplan.methods.oracle import Oracle
 from saplan.methods.registry import METHODS, find_method
+from saplan.methods.structured.evidence import no_evidence
 from saplan.storage.arrays import fill, from_bytes, largest_file, outline_of, to_arrays, to_bytes
 from saplan.storage.files import make_directory, read_bytes, replace_file
 from saplan.storage.json_data import is_whole
@@ -23,6 +24,8 @@ __all__ = [
 ]  # fmt: skip
 
 ARRAYS = "agent.safetensors"
+EVIDENCE = ".evidence"
+"""Beginning of the names of arrays that agents saved before they kept evidence do not have."""
 LARGEST = 512 * 2**20
 """Bytes of a file that is read."""
 
@@ -75,7 +78,11 @@ def load_agent(directory: Path, world: Game[Any] | None = None) -> tuple[Agent, 
     outline = outline_of(lambda: untrained_agent(config), LARGEST, f"the agent that {directory / MANIFEST} describes")
     data = read_bytes(path, min(LARGEST, largest_file(outline)))
     check_digest(data, manifest.get("sha256"), path, MANIFEST)
-    return fill(outline, from_bytes(data, path), path), config
+    arrays = from_bytes(data, path)
+    if hasattr(outline, "evidence") and not any(name.startswith(EVIDENCE) for name in arrays):
+        nothing = to_arrays(no_evidence(config.game.space))
+        arrays.update({EVIDENCE + name: array for name, array in nothing.items()})
+    return fill(outline, arrays, path), config
 
 
 def find_agent(run: str, method: str | None = None) -> Path:

@@ -19,6 +19,7 @@ from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor, RouteFinder
 from saplan.methods.policy import Policy
 from saplan.methods.structured.edge_detector import EdgeDetector
+from saplan.methods.structured.evidence import Evidence
 from saplan.methods.structured.guided import guided_route
 from saplan.methods.structured.memory import Memory, Visited, marginals
 from saplan.methods.structured.settings import StructuredSettings
@@ -38,6 +39,7 @@ class StructuredAgent(eqx.Module):
     detector: EdgeDetector
     memory: Memory
     visited: Visited
+    evidence: Evidence
     game: Game[Any] = eqx.field(static=True)
     settings: StructuredSettings = eqx.field(static=True)
     transition_model: ClassVar[str | None] = "edge detector"
@@ -60,12 +62,18 @@ class StructuredAgent(eqx.Module):
         """An action towards one transition of 𝓑, by the present state alone; an executor also uses its history."""
         states, label = jax.tree.map(lambda x: x[None], state), jnp.array([transition])
         subgoal, history = self.memory.delta[label], empty_history(1, 1)
-        action, _ = choose_actions(self.policy, self.game, self.settings, key, states, subgoal, label, history)
+        action, _ = choose_actions(self.in_use.policy, self.game, self.settings, key, states, subgoal, label, history)
         return int(action[0])
 
     def executor(self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER) -> PlanExecutor:
         """Executor of several tasks side by side, one state and one goal each."""
-        return PlanExecutor(self, self.route_finder(planner), state, goals, planner)
+        planner = planner.stretched(self.game)
+        return PlanExecutor(self.in_use, self.route_finder(planner), state, goals, planner)
+
+    @property
+    def in_use(self) -> "StructuredAgent":
+        """The agent with a policy that is shown values beyond the range of training by the nearest ones inside."""
+        return replace(self, policy=replace(self.policy, shown=self.evidence.shown))
 
     def route_finder(self, planner: PlannerSettings) -> RouteFinder:
         """The agent's search: along mean changes, or in expectation where changes are uncertain."""
@@ -178,8 +186,9 @@ def price_spread(agent: StructuredAgent, rho: Float[Array, "n K"], planner: Plan
     ends = space.compose(rho[:, None, None], changes)
     log_success, steps = edge_outlook(agent, rho, planner)
     cost = -log_success + planner.time_weight * steps
-    # The detector knows nothing of places that training never visited.
-    real = agent.trusted[:, None] & space.contains(ends) & agent.visited(space, ends)
+    # Places that training never visited are trusted only as far as the evidence goes.
+    carried, known = carry_over(agent, ends, planner)
+    real = agent.trusted[:, None] & space.contains(ends) & known & agent.visited(space, carried)
     likely = agent.trusted & (log_success > jnp.log(planner.floor))
     probability = jnp.where(agent.trusted, jnp.exp(log_success), jnp.nan)
     return ends, real & likely[:, :, None], jnp.where(likely, cost, jnp.inf), probability, steps
@@ -194,18 +203,33 @@ def price_edges(agent: StructuredAgent, rho: Float[Array, "n K"], planner: Plann
     ends = space.compose(rho[:, None], jnp.round(memory.delta / grain) * grain)
     log_success, steps = edge_outlook(agent, rho, planner)
     cost = -log_success + planner.time_weight * steps
-    # A value that training never met is not trusted: the detector knows nothing there, and ℕ has no end.
-    known = jnp.all(marginals(memory.explored + memory.executed, space, ends) > 0, axis=-1)
+    # A value that training never met is trusted only as far as the evidence goes.
+    known = carry_over(agent, ends, planner)[1]
     real = agent.trusted & space.contains(ends) & known & (log_success > jnp.log(planner.floor))
     probability = jnp.where(agent.trusted, jnp.exp(log_success), jnp.nan)
     return ends, jnp.where(real, cost, jnp.inf), probability, steps
+
+
+def carry_over(
+    agent: StructuredAgent, rho: Float[Array, "... K"], planner: PlannerSettings
+) -> tuple[Float[Array, "... K"], Bool[Array, "..."]]:
+    """ρ moved into the range that training met where opinions carry over, and whether each of its values is trusted."""
+    evidence, space = agent.evidence, agent.game.space
+    counts = agent.memory.explored + agent.memory.executed
+    beyond = evidence.beyond(rho)
+    # The outermost bins hold all values beyond them, so they say nothing about a value outside the range.
+    outermost = (space.bin(rho) == 0) | (space.bin(rho) == jnp.array(space.bins) - 1)
+    visited = (marginals(counts, space, rho) > 0) & ~(outermost & jnp.any(beyond, axis=-2))
+    carries = jnp.any(beyond & evidence.carries & planner.beyond, axis=-2) & ~visited
+    carried = jnp.where(carries, jnp.clip(rho, evidence.met[0], evidence.met[1]), rho)
+    return carried, jnp.all(visited | carries, axis=-1)
 
 
 def edge_outlook(
     agent: StructuredAgent, rho: Float[Array, "n K"], planner: PlannerSettings
 ) -> tuple[Float[Array, "n C"], Float[Array, "n C"]]:
     """Logarithm of the success probability, and expected steps, of every transition at every ρ."""
-    scores = agent.detector(agent.game.space, rho[:, None], agent.memory.delta[None])
+    scores = agent.detector(agent.game.space, agent.evidence.show(rho)[:, None], agent.memory.delta[None])
     logit = scores.success if planner.calibrated else scores.feasible
     return jax.nn.log_sigmoid(logit), jnp.exp(jnp.clip(scores.log_steps, 0.0, 5.0))
 
@@ -218,7 +242,7 @@ def price_first(
     settings = agent.settings
     rho = jax.vmap(agent.game.attributes)(state)
     log_success, _ = edge_outlook(agent, rho, planner)
-    trunk = agent.policy.trunk(jax.vmap(agent.game.observe)(state), rho)
+    trunk = agent.in_use.policy.trunk(jax.vmap(agent.game.observe)(state), rho)
     logits = jax.vmap(lambda d: agent.policy.execution(trunk, d), out_axes=1)(agent.memory.delta)
     value = jax.nn.log_sigmoid(jnp.max(logits, axis=-1))
     steps = jnp.clip(1 + (value - log_success) / jnp.log(settings.discount), 1.0, settings.attempt_steps)
