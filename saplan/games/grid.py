@@ -1,8 +1,8 @@
 """Maps of the grid games: how they are drawn, seen and walked on.
 
 A place is one number, row · 32 + column, so that rows and columns are bits of it. The word of an item is (kind, row
-offset, column offset). Offsets lie in -9..9: on maps larger than 10 × 10 an item farther away appears at the rim of this
-window, in its direction, a wall farther away does not appear, and an edge farther away appears nine cells away.
+offset, column offset). Offsets lie in -9..9: on maps larger than 10 × 10 an item farther away appears at the rim of
+this window, in its direction, a wall farther away does not appear, and an edge farther away appears nine cells away.
 """
 
 import math

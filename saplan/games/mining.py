@@ -105,7 +105,16 @@ class Mining(Game[MiningState]):
             raise InputError(f"every mineral needs at least 1 deposit, got {self.deposits}")
         if not 0 < self.yield_low <= self.yield_high or not self.dumps > 0:
             raise InputError("yields and dumps must be above 0, with yield_low <= yield_high")
-        numbers = (self.yield_high, self.dumps, self.inner, self.outer, self.foot, self.tolerance, *self.centre, *self.hole)
+        numbers = (
+            self.yield_high,
+            self.dumps,
+            self.inner,
+            self.outer,
+            self.foot,
+            self.tolerance,
+            *self.centre,
+            *self.hole,
+        )
         if not all(map(math.isfinite, numbers)):
             raise InputError("the rules of mining must be finite numbers")
         if not self.tolerance > 0:
@@ -281,7 +290,9 @@ class Mining(Game[MiningState]):
         meets = (distance >= self.inner) & (distance <= self.outer)
         if self.hole:
             meets &= ~np.asarray(in_box(jnp.asarray(points), self.hole))
-        return None if meets.any() else "all amounts that near to the goal lie outside S, the set that they must not leave"
+        return (
+            None if meets.any() else "all amounts that near to the goal lie outside S, the set that they must not leave"
+        )
 
     def item_facts(self) -> ItemFacts:
         q, d = self.minerals, self.deposits

@@ -65,7 +65,14 @@ class PlannerSettings:
 
 DEFAULT_PLANNER = PlannerSettings()
 PAPER_PLANNER = PlannerSettings(
-    time_weight=0.0, calibrated=False, critic=0.0, temperature=None, patience=np.inf, outcomes=1, algebra=False, beyond=False
+    time_weight=0.0,
+    calibrated=False,
+    critic=0.0,
+    temperature=None,
+    patience=np.inf,
+    outcomes=1,
+    algebra=False,
+    beyond=False,
 )
 """The paper's planner: the likeliest path by the one probability of its detector."""
 

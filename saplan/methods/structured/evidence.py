@@ -1,8 +1,8 @@
 """Evidence that the edge detector's opinions carry over beyond the values that training met.
 
-The hypothesis is that beyond some value nothing changes any more along a coordinate. It is tested on outcomes that are
-known: the outer third of the range is left out, its values are shown to the detector as the last value that stays, and
-its predictions are compared with what happened there. Where they hold, networks see a value beyond the range as the last
+The hypothesis is that beyond some value nothing changes any more along a coordinate. It is tested on known outcomes:
+the outer third of the range is left out, its values are shown to the detector as the last value that stays, and the
+predictions are compared with what happened there. Where they hold, networks see a value beyond the range as the last
 value inside it, and plans may go there. Where they fail (a cap, a price that changes), plans stay inside the range.
 """
 
