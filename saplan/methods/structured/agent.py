@@ -1,6 +1,6 @@
 """The structured agent: finds a path to any goal written in attributes, and carries it out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -23,7 +23,8 @@ from saplan.methods.structured.evidence import Evidence
 from saplan.methods.structured.guided import guided_route
 from saplan.methods.structured.memory import Memory, Visited, marginals
 from saplan.methods.structured.settings import StructuredSettings
-from saplan.planning import Edges, ExpectedRoute, Landscape, Outcome, Plan, Raised, Route, SpreadEdges, search
+from saplan.methods.structured.suspicion import boundaries, refuted
+from saplan.planning import AnyRoute, Edges, ExpectedRoute, Landscape, Outcome, Plan, Raised, Route, SpreadEdges, search
 from saplan.rl.repeated_actions import empty_history
 
 BATCHES = (64, 256, 1024)
@@ -42,6 +43,8 @@ class StructuredAgent(eqx.Module):
     evidence: Evidence
     game: Game[Any] = eqx.field(static=True)
     settings: StructuredSettings = eqx.field(static=True)
+    bounds: Float[Array, "2 C K"] | None = None
+    """Values of ρ below and above which a transition is not planned, because it failed there; None without any."""
     transition_model: ClassVar[str | None] = "edge detector"
 
     def goal(self, text: str) -> Goal:
@@ -76,7 +79,11 @@ class StructuredAgent(eqx.Module):
         return replace(self, policy=replace(self.policy, shown=self.evidence.shown))
 
     def route_finder(self, planner: PlannerSettings) -> RouteFinder:
-        """The agent's search: along mean changes, or in expectation where changes are uncertain."""
+        """The agent's search, which takes failures beyond the range of training for a boundary."""
+        return Wary(self, planner)
+
+    def plain_finder(self, planner: PlannerSettings) -> RouteFinder:
+        """The search along mean changes, or in expectation where changes are uncertain."""
         return InExpectation(self, planner) if planner.outcomes > 1 and self.uncertain else self.routes
 
     @property
@@ -138,6 +145,31 @@ class StructuredAgent(eqx.Module):
         """All transitions from a batch of nodes."""
         return Edges(*in_batches(rho, lambda batch: price_edges(self, batch, planner)))
 
+    def after_success(self, raised: Raised, rho: Float[np.ndarray, "K"], transition: int) -> Raised:
+        """The added costs that remain after a success: it refutes suspicions of a boundary."""
+        return refuted(np.asarray(self.evidence.met), np.asarray(self.memory.delta), raised, rho, transition)
+
+
+class Wary:
+    """The search of an agent that suspects boundaries where changes keep failing beyond the range of training."""
+
+    def __init__(self, agent: StructuredAgent, planner: PlannerSettings) -> None:
+        """Start without suspicions."""
+        self.agent, self.planner = agent, planner
+        self.finders: dict[bytes, RouteFinder] = {}
+
+    def __call__(
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
+    ) -> Sequence[AnyRoute]:
+        """Routes from several ρ to a goal each, on this side of the boundaries that failures in `raised` suggest."""
+        agent = self.agent
+        bounds = boundaries(np.asarray(agent.evidence.met), np.asarray(agent.memory.delta), raised)
+        name = bounds.tobytes()
+        if name not in self.finders:
+            on_this_side = replace(agent, bounds=jnp.asarray(bounds) if np.isfinite(bounds).any() else None)
+            self.finders[name] = on_this_side.plain_finder(self.planner)
+        return self.finders[name](rho, goals, planner, raised)
+
 
 class InExpectation:
     """The search of an agent whose changes are uncertain. Its landscape serves all tasks."""
@@ -189,7 +221,7 @@ def price_spread(agent: StructuredAgent, rho: Float[Array, "n K"], planner: Plan
     # Places that training never visited are trusted only as far as the evidence goes.
     carried, known = carry_over(agent, ends, planner)
     real = agent.trusted[:, None] & space.contains(ends) & known & agent.visited(space, carried)
-    likely = agent.trusted & (log_success > jnp.log(planner.floor))
+    likely = agent.trusted & (log_success > jnp.log(planner.floor)) & this_side(agent, rho)
     probability = jnp.where(agent.trusted, jnp.exp(log_success), jnp.nan)
     return ends, real & likely[:, :, None], jnp.where(likely, cost, jnp.inf), probability, steps
 
@@ -205,7 +237,8 @@ def price_edges(agent: StructuredAgent, rho: Float[Array, "n K"], planner: Plann
     cost = -log_success + planner.time_weight * steps
     # A value that training never met is trusted only as far as the evidence goes.
     known = carry_over(agent, ends, planner)[1]
-    real = agent.trusted & space.contains(ends) & known & (log_success > jnp.log(planner.floor))
+    likely = (log_success > jnp.log(planner.floor)) & this_side(agent, rho)
+    real = agent.trusted & space.contains(ends) & known & likely
     probability = jnp.where(agent.trusted, jnp.exp(log_success), jnp.nan)
     return ends, jnp.where(real, cost, jnp.inf), probability, steps
 
@@ -223,6 +256,13 @@ def carry_over(
     carries = jnp.any(beyond & evidence.carries & planner.beyond, axis=-2) & ~visited
     carried = jnp.where(carries, jnp.clip(rho, evidence.met[0], evidence.met[1]), rho)
     return carried, jnp.all(visited | carries, axis=-1)
+
+
+def this_side(agent: StructuredAgent, rho: Float[Array, "n K"]) -> Bool[Array, "n C"]:
+    """Whether each ρ lies on this side of all boundaries that are suspected for a transition."""
+    if agent.bounds is None:
+        return jnp.ones((len(rho), len(agent.memory.delta)), bool)
+    return ~jnp.any((rho[:, None] <= agent.bounds[0]) | (rho[:, None] >= agent.bounds[1]), axis=-1)
 
 
 def edge_outlook(
