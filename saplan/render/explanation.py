@@ -11,6 +11,7 @@ from saplan.algebra import Product
 from saplan.games import Game
 from saplan.methods.agent import Agent
 from saplan.methods.decision import Alternatives, Decision
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.planning import AnyRoute, Outcome
 
 MOST_OPTIONS = 12
@@ -61,6 +62,8 @@ class Explanation:
     options: tuple[Alternative, ...] = ()
     unit: str = ""
     """Unit of the costs."""
+    beyond: tuple[str, ...] = ()
+    """Values on the path, or of the present ρ without one, that training never met, each in a sentence."""
 
 
 def explain(agent: Agent, decision: Decision) -> Explanation:
@@ -80,7 +83,9 @@ def explain(agent: Agent, decision: Decision) -> Explanation:
     elif not found and decision.route is not None:
         words = ": ".join([outcome.value, *_never_met(agent.perceived.space, decision.route)])
     options = _options(agent, weighed, decision.chosen)
-    return Explanation(found, words, outcome.name.lower(), path, options, weighed.unit)
+    rho = decision.plan.rho or (tuple(map(float, weighed.rho)),)
+    beyond = agent.beyond(rho) if isinstance(agent, StructuredAgent) else ()
+    return Explanation(found, words, outcome.name.lower(), path, options, weighed.unit, beyond)
 
 
 def name_of(game: Game[Any], delta: Float[np.ndarray, "K"]) -> str:

@@ -6,9 +6,17 @@ from typing import Any
 from saplan.errors import InputError
 from saplan.games import Game
 from saplan.games.sight import limited
+from saplan.games.wrapper import GameWrapper
 from saplan.methods.ablations import Ablated, ablated
 from saplan.methods.agent import Agent
+from saplan.methods.oracle import Oracle
 from saplan.perception.fitted import FittedGame
+from saplan.training.evaluate import evaluate
+
+BUDGET = 150
+"""Steps per task in the paper."""
+ORACLE_TASKS, ORACLE_SEED, ORACLE_BUDGET = 200, 1_000_004, 2000
+"""The tasks by which the oracle's need is measured."""
 
 
 def transfer(agent: Agent, game: Game[Any]) -> Agent:
@@ -24,6 +32,26 @@ def transfer(agent: Agent, game: Game[Any]) -> Agent:
     check_same_kind(trained, game)
     moved: Agent = dataclasses.replace(agent, game=limited(game, trained))  # type: ignore[type-var]
     return moved
+
+
+def scaled_budget(game: Game[Any], trained: Game[Any]) -> int:
+    """The usual budget of steps, scaled with the steps that the oracle needs in a game and in the trained one.
+
+    Without an oracle, or where it needs fewer steps, the usual budget.
+    """
+    try:
+        oracles = Oracle(unwrapped(game)), Oracle(unwrapped(trained))
+    except InputError:
+        return BUDGET
+    here, there = (evaluate(one, ORACLE_TASKS, ORACLE_SEED, ORACLE_BUDGET).steps.mean() for one in oracles)
+    return max(BUDGET, round(float(BUDGET * here / there)))
+
+
+def unwrapped(game: Game[Any]) -> Game[Any]:
+    """The game inside all wrappers."""
+    while isinstance(game, GameWrapper):
+        game = game.game
+    return game
 
 
 def check_same_kind(trained: Game[Any], game: Game[Any]) -> None:

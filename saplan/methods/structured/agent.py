@@ -55,7 +55,13 @@ class StructuredAgent(eqx.Module):
         """Cheapest path of transitions from a state's attributes to a goal."""
         rho = np.asarray(self.game.attributes(state))
         (route,) = self.route_finder(planner)(rho[None], one_goal(self.game.space, goal), planner)
-        return replace(route.plan(rho), uncertain_attributes=uncertain_attributes(self.game, state))
+        plan = route.plan(rho)
+        unsure = uncertain_attributes(self.game, state)
+        return replace(plan, uncertain_attributes=unsure, beyond=self.beyond(plan.rho or (tuple(rho),)))
+
+    def beyond(self, path: Sequence[Sequence[float]]) -> tuple[str, ...]:
+        """Values on a path that training never met, each in a sentence."""
+        return self.evidence.sentences(self.game.space, np.asarray(path, np.float32))
 
     def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
         """Next action from a state towards a goal. An executor is faster over several steps: it keeps its search."""

@@ -63,6 +63,20 @@ class Evidence(eqx.Module):
         """ρ as networks are shown it: beyond the range by its nearest value."""
         return jnp.clip(rho, self.shown[0], self.shown[1])
 
+    def sentences(self, space: Product, path: Float[np.ndarray, "n K"]) -> tuple[str, ...]:
+        """The values on a path that training never met, the farthest of every coordinate, with the evidence."""
+        met, right, tested = np.asarray(self.met), np.asarray(self.right), np.asarray(self.tested)
+        found = []
+        for k, (name, block) in enumerate(zip(space.names, space.blocks, strict=True)):
+            for side, value in ((0, path[:, k].min()), (1, path[:, k].max())):
+                if met[0, k] <= met[1, k] and (value < met[0, k] if side == 0 else value > met[1, k]):
+                    low, high = (block.format(float(bound)) for bound in met[:, k])
+                    share = f"right beyond the range in {right[side, k]:.0%} of {tested[side, k]} tests"
+                    doubt = f"the detector has been {share}" if tested[side, k] else "nothing was tested beyond it"
+                    value_text = block.format(float(value))
+                    found.append(f"{name}={value_text} was never met in training ({low}..{high}); {doubt}")
+        return tuple(found)
+
 
 def no_evidence(space: Product) -> Evidence:
     """Evidence of nothing."""
