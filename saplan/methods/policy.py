@@ -4,6 +4,7 @@ Its first outputs are logits of Q(s, a, subgoal), which for a change δρ is E[�
 the value of trying it; its last outputs are the value of exploring.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -27,8 +28,8 @@ class Policy(eqx.Module):
 
     network: GoalNetwork
     encoder: Encoder = eqx.field(static=True)
-    shown: Float[Array, "2 K"] | None = None
-    """Least and greatest value of every coordinate that the network is shown; None in training."""
+    shown: Callable[[Float[Array, "n K"]], Float[Array, "n K"]] | None = None
+    """How ρ is shown to the network: a module that knows which values it has met; None for ρ as it is."""
 
     @classmethod
     def init(cls, key: PRNGKeyArray, game: Game[Any], encoder: Encoder, hidden: int) -> "Policy":
@@ -51,7 +52,7 @@ class Policy(eqx.Module):
     def trunk(self, observation: Shaped[Array, "n slots"], rho: Float[Array, "n K"]) -> Features:
         """Features of a state, independent of the goal."""
         if self.shown is not None:
-            rho = jnp.clip(rho, self.shown[0], self.shown[1])
+            rho = self.shown(rho)
         return self.network.trunk(observation, self.encoder.state(rho))
 
     def execution(self, trunk: Features, subgoal: Subgoal) -> Float[Array, "... actions"]:

@@ -19,7 +19,7 @@ from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor, RouteFinder
 from saplan.methods.policy import Policy
 from saplan.methods.structured.edge_detector import EdgeDetector
-from saplan.methods.structured.evidence import Evidence
+from saplan.methods.structured.evidence import Evidence, Familiar
 from saplan.methods.structured.guided import guided_route
 from saplan.methods.structured.memory import Memory, Visited, marginals
 from saplan.methods.structured.settings import StructuredSettings
@@ -82,7 +82,12 @@ class StructuredAgent(eqx.Module):
     @property
     def in_use(self) -> "StructuredAgent":
         """The agent with a policy that is shown values beyond the range of training by the nearest ones inside."""
-        return replace(self, policy=replace(self.policy, shown=self.evidence.shown))
+        return replace(self, policy=replace(self.policy, shown=self.familiar))
+
+    @property
+    def familiar(self) -> Familiar:
+        """Shows networks the nearest ρ inside the range of training."""
+        return Familiar(self.evidence, self.visited, self.game.space)
 
     def route_finder(self, planner: PlannerSettings) -> RouteFinder:
         """The agent's search, which takes failures beyond the range of training for a boundary."""
@@ -275,7 +280,7 @@ def edge_outlook(
     agent: StructuredAgent, rho: Float[Array, "n K"], planner: PlannerSettings
 ) -> tuple[Float[Array, "n C"], Float[Array, "n C"]]:
     """Logarithm of the success probability, and expected steps, of every transition at every ρ."""
-    scores = agent.detector(agent.game.space, agent.evidence.show(rho)[:, None], agent.memory.delta[None])
+    scores = agent.detector(agent.game.space, agent.familiar(rho)[:, None], agent.memory.delta[None])
     logit = scores.success if planner.calibrated else scores.feasible
     return jax.nn.log_sigmoid(logit), jnp.exp(jnp.clip(scores.log_steps, 0.0, 5.0))
 
