@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Int, Int16
 
 from saplan.games.game import Game, State, Words
 from saplan.games.grid import EDGE_WORDS, OFFSETS, PADDING, RIM, SIDE, WINDOW, GridState
@@ -85,7 +85,7 @@ def kinds_of(words: Int[Array, "..."]) -> Int[Array, "..."]:
 
 
 @partial(jax.jit, static_argnums=1)
-def limit(words: Words, sight: Sight) -> Words:
+def limit(words: Int16[Array, "all"], sight: Sight) -> Int16[Array, "shown"]:
     """The nearest words of every kind, as many as the sight has of it, in its number of slots."""
     words = words.astype(jnp.int32)
     edges, items = words[:EDGES], words[EDGES:]
