@@ -50,7 +50,8 @@ class LimitedSight(GameWrapper[State]):
         return self.sight.slots
 
     def observe(self, state: State) -> Words:
-        return limit(self.game.observe(state), self.sight)
+        shown: Words = limit(self.game.observe(state), self.sight)
+        return shown
 
 
 def sight_of(game: Game[Any]) -> Sight | None:

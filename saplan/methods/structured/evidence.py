@@ -101,7 +101,8 @@ class Familiar(eqx.Module):
                 met = self.visited(self.space, found)
             return jnp.where(met[:, None], found, inside)
 
-        return jax.lax.cond(jnp.any(rho != inside), combined, lambda _: rho, None)
+        shown: Array = jax.lax.cond(jnp.any(rho != inside), combined, lambda _: rho, None)
+        return shown
 
 
 def no_evidence(space: Product) -> Evidence:
@@ -139,7 +140,8 @@ def gather_evidence(detector: EdgeDetector, space: Product, transitions: Delta, 
     tested, right, lost = (x.reshape(2, -1) for x in jax.lax.map(lambda pair: test(*pair), pairs))
     sides = jnp.array(open_sides(space))
     found = Evidence(met, shown, jnp.where(sides, tested, 0), jnp.where(sides, right, 0.0), jnp.where(sides, lost, 0.0))
-    return jax.tree.map(lambda x, y: jnp.where(jnp.any(valid), x, y), found, nothing)
+    gathered: Evidence = jax.tree.map(lambda x, y: jnp.where(jnp.any(valid), x, y), found, nothing)
+    return gathered
 
 
 def _test(
