@@ -272,7 +272,7 @@ def test_tiles_asks_for_any_orientations_but_those_at_the_start() -> None:
 def test_goals_at_a_distance_of_arm_and_tiles(game: Game[Any], most: int) -> None:
     """The shortest path by the rules is as long as asked for; the post can only make it longer."""
     assert game.farthest_goal == most
-    deltas = np.array([delta for _, delta in game.admissible()], np.float32)
+    deltas = jnp.array([delta for _, delta in game.admissible()])
     each = jax.jit(jax.vmap(jax.vmap(game.feasible, (None, 0)), (0, None)))
     for distance in (1, 2, 5):
         keys = jax.random.split(jax.random.key(distance), 4)
@@ -282,7 +282,7 @@ def test_goals_at_a_distance_of_arm_and_tiles(game: Game[Any], most: int) -> Non
             layer, depth = {tuple(np.round(rho, 2).tolist())}, 0
             met = set(layer)
             while not any(np.all(near(game, np.array(place), value) | ~np.asarray(asked)) for place in layer):
-                nodes = np.array(sorted(layer), np.float32)
+                nodes = jnp.array(sorted(layer))
                 ends = np.asarray(game.space.compose(nodes[:, None], deltas[None]))[np.asarray(each(nodes, deltas)) > 0]
                 layer = {tuple(place) for place in np.round(ends, 2).tolist()} - met
                 met |= layer
