@@ -11,6 +11,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,10 +58,10 @@ def configs_of(case: str, options: argparse.Namespace) -> list[RunConfig]:
 
 def run_case(case: str, options: argparse.Namespace) -> None:
     """Trains the seeds of one case, evaluates them, and keeps the first agent where it ships."""
-    outs = [options.out / "runs" / f"{case}-{seed}" for seed in range(options.seeds)]
+    outs = [options.runs / f"{case}-{seed}" for seed in range(options.seeds)]
     train_runs(configs_of(case, options), outs, RunOptions(save_every=1e9))
     rows = [seed_row(out, options.tasks) for out in outs]
-    write_json(options.out / "runs" / f"{case}.json", {"case": case, "seeds": rows})
+    write_json(options.runs / f"{case}.json", {"case": case, "seeds": rows})
     if case in SHIPPED:
         agent, config = load_agent(outs[0])
         about = {**(read_json(outs[0] / MANIFEST).get("about") or {}), "command": command(config)}
@@ -84,6 +85,7 @@ def main() -> None:
     """Trains, evaluates, prints and writes."""
     parser = make_parser(__doc__)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--runs", type=Path, help="keep the runs here")
     parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=10_000_000)
@@ -95,13 +97,15 @@ def main() -> None:
     if options.only:
         run_case(options.only, options)
         return
-    (options.out / "runs").mkdir(parents=True, exist_ok=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    options.runs = options.runs or Path(tempfile.mkdtemp())
+    options.runs.mkdir(parents=True, exist_ok=True)
     # No process may reserve most of the device's memory.
     env = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    running = [subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--only", case], env=env)
+    running = [subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--runs", str(options.runs), "--only", case], env=env)
                for case in options.cases]  # fmt: skip
     codes = {case: process.wait() for case, process in zip(options.cases, running, strict=True)}
-    rows = [read_json(options.out / "runs" / f"{case}.json") for case, code in codes.items() if not code]
+    rows = [read_json(options.runs / f"{case}.json") for case, code in codes.items() if not code]
     games = sorted({CASES[case][0] for case in options.cases})
     oracle = {
         game: round(float(np.mean(evaluate(Oracle(make_game(game)), options.tasks).success)), 4) for game in games
