@@ -102,8 +102,8 @@ def main() -> None:
     options.runs.mkdir(parents=True, exist_ok=True)
     # No process may reserve most of the device's memory.
     env = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    running = [subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--runs", str(options.runs), "--only", case], env=env)
-               for case in options.cases]  # fmt: skip
+    again = [sys.executable, __file__, *sys.argv[1:], "--runs", str(options.runs), "--only"]
+    running = [subprocess.Popen([*again, case], env=env) for case in options.cases]
     codes = {case: process.wait() for case, process in zip(options.cases, running, strict=True)}
     rows = [read_json(options.runs / f"{case}.json") for case, code in codes.items() if not code]
     games = sorted({CASES[case][0] for case in options.cases})
