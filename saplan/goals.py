@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -17,8 +18,11 @@ HAIR = 1 + 1e-5
 """Factor by which tolerances are stretched, so that float32 rounding does not decide at their bounds."""
 
 
-def meets(low: Bound, high: Bound, rho: Bound) -> Bool[Array, "..."] | Bool[np.ndarray, "..."]:
-    """Whether each coordinate lies in its interval; on a circle, low > high means round through zero."""
+def meets(low: Any, high: Any, rho: Any) -> Any:
+    """Whether each coordinate lies in its interval; on a circle, low > high means round through zero.
+
+    It computes with arrays of JAX or NumPy, or with numbers.
+    """
     return (rho >= low) & (rho <= high) | (low > high) & ((rho >= low) | (rho <= high))
 
 

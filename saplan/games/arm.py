@@ -182,7 +182,8 @@ class Arm(Game[ArmState]):
     def rules_out(self, goal: Goal) -> str | None:
         low, high = np.asarray(goal.low, float), np.asarray(goal.high, float)
         free = ~(np.isfinite(low) & np.isfinite(high))
-        low, width = np.where(free, 0.0, low), np.where(free, TURN, (high - low) % TURN)
+        low = np.where(free, 0.0, low)
+        width = np.where(free, TURN, (np.where(free, 0.0, high) - low) % TURN)
         axes = [np.linspace(a, a + w, max(2, math.ceil(w / SUPPORT_SPACING))) for a, w in zip(low, width, strict=True)]
         postures = np.stack(np.meshgrid(*axes), axis=-1).astype(np.float32)
         return None if bool(jnp.any(self.clear(postures))) else "the arm would touch the post"

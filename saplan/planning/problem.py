@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from saplan.algebra import LabelRow, LineRow, Product, Row
+from saplan.algebra import GroupRow, LabelRow, LineRow, Product, Row
 from saplan.errors import InputError
 from saplan.planning.needs import LARGEST_DIAL, Needs
 
@@ -96,6 +96,11 @@ class Problem:
     def allowed(self, change: int, attribute: int) -> frozenset[int] | None:
         """The positions or labels at which a change can be made; None where any will do."""
         return None if self.needs is None else self.needs.allowed.get((change, attribute))
+
+    @cached_property
+    def commutes(self) -> bool:
+        """Whether the order of changes does not matter for the ρ that they lead to."""
+        return not any(isinstance(row, GroupRow) for row in self.rows)
 
     @cached_property
     def wound(self) -> tuple[int, ...]:

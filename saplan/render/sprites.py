@@ -137,8 +137,8 @@ def draw_turn(pen: Pen, colour: str, side: int = 1) -> None:
     pen.disc(0.78, shade(fill, -0.25))
     pen.disc(0.7, fill)
     line = contrast(fill)
-    pen.stroke([(side * x, y) for x, y in arc(0.4, 163, 432)], 0.16, line)
-    pen.polygon([(side * -0.16, 0.38), (side * 0.14, 0.14), (side * 0.14, 0.62)], line)
+    pen.stroke([(side * x, y) for x, y in arc(0.42, -90, 80)], 0.2, line)
+    pen.polygon([(side * -0.36, 0.42), (side * 0.06, 0.1), (side * 0.06, 0.74)], line)
 
 
 def draw_mirror(pen: Pen, colour: str) -> None:
