@@ -1,0 +1,93 @@
+"""The choice among the blocks of the dictionary, by description length, with its margin in bits."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from saplan.perception.description import STAY, Counts, free_bits, pooled_bits, symbols
+from saplan.perception.dictionary import FEW, Candidate, Seen, candidates
+
+ASSIGNED = 10.0
+"""Bits that an assignment ("set to 4") costs in a block with an algebra, where it is a different change everywhere."""
+HOLE = 3.0
+"""Most bits, besides the name of the place, for a change that is never made at a place where it would be expected."""
+
+
+class Choice(NamedTuple):
+    """A candidate with its description length."""
+
+    bits: float
+    candidate: Candidate
+    changes: int
+    """Distinct changes."""
+
+
+def described(seen: Seen) -> list[Choice]:
+    """Description length of every candidate for one attribute, the shortest first."""
+    few = len(seen.values) <= FEW
+    assigned = _assignments(seen) if few else None
+    found = [_describe(seen, one, assigned) for one in candidates(seen)]
+    return sorted(found, key=lambda one: one.bits)
+
+
+def _assignments(seen: Seen) -> Float[np.ndarray, "contexts places ends"]:
+    """Steps by context, place and end."""
+    ends = np.where(seen.changed, np.searchsorted(seen.values, seen.after) + 1, STAY)
+    return symbols(seen.context, seen.place, ends, seen.weight)[0]
+
+
+def _parameters(steps: Float[np.ndarray, "contexts places symbols"], names: float) -> Float[np.ndarray, "contexts"]:
+    """Bits of the distinct changes of every context: the name and the frequency of each."""
+    events = steps[..., STAY + 1 :].sum(axis=1)
+    bits: Float[np.ndarray, "contexts"] = np.where(events > 0, np.log2(max(names, 2)) + np.log2(events + 1) / 2, 0)
+    return bits.sum(axis=-1)
+
+
+def _describe(seen: Seen, one: Candidate, ends: Float[np.ndarray, "contexts places ends"] | None) -> Choice:
+    """Structure, parameters and held-out code of one candidate; every context is coded in the shorter of two ways."""
+    values = len(seen.values)
+    if one.labels:
+        assert ends is not None
+        pairs = ends.transpose(0, 2, 1)  # every pair is a parameter, named by its two labels
+        rows = np.where(pairs > 0, 2 * np.log2(values) + np.log2(pairs + 1) / 2, 0)[:, STAY + 1 :].sum(axis=(1, 2))
+        bits = free_bits(ends) + rows
+        changes = int((ends[..., 1:].sum(axis=0) > 0).sum())
+    else:
+        counts = one.counts(seen)
+        bits = pooled_bits(counts) + _parameters(counts.steps, 2 * min(values, FEW)) + _holes(counts)
+        changes = int((counts.steps[..., 1:].sum(axis=(0, 1)) > 0).sum())
+    if ends is not None:
+        set_to = pooled_bits(Counts(ends, None, values)) + _parameters(ends, values)
+        bits = np.minimum(bits, set_to + (0 if one.labels else ASSIGNED))
+    return Choice(float(bits.sum()) + one.bits, one, changes)
+
+
+def _holes(counts: Counts) -> Float[np.ndarray, "contexts"]:
+    """Bits of the places where a change was never made, though pooled frequencies lead to expect it."""
+    steps = counts.steps
+    other = steps.sum(axis=1, keepdims=True) - steps
+    shares = other / np.maximum(other.sum(axis=-1, keepdims=True), 1)
+    expected = np.where(steps > 0, 0.0, shares * steps.sum(axis=-1, keepdims=True))
+    if counts.allowed is not None:
+        expected = np.where(counts.allowed, expected, 0.0)
+    bits = np.minimum(np.log2(np.e) * expected, HOLE + np.log2(max(2, steps.shape[1])))
+    each: Float[np.ndarray, "contexts"] = bits[..., STAY + 1 :].sum(axis=(1, 2))
+    return each
+
+
+def expected_beyond(seen: Seen, line: Candidate) -> float:
+    """Changes that would have left the range of values if they were as frequent at its ends as elsewhere."""
+    counts = line.counts(seen)
+    if counts.allowed is None:
+        return 0.0
+    steps = counts.steps
+    other = steps.sum(axis=1, keepdims=True) - steps
+    shares = other / np.maximum(other.sum(axis=-1, keepdims=True), 1)
+    return float((shares * steps.sum(axis=-1, keepdims=True))[:, ~counts.allowed].sum())
+
+
+def margin(choices: Sequence[Choice]) -> float:
+    """Bits by which the best candidate beats the second."""
+    return choices[1].bits - choices[0].bits if len(choices) > 1 else np.inf
