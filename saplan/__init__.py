@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from saplan.algebra import Block, Categorical, Cyclic, Exogenous, Integer, Natural, Product, Real
+    from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Integer, Natural, Product, Real
     from saplan.envs.check import Finding, check_world
     from saplan.envs.external import ExternalWorld, success_by_goal
     from saplan.envs.gymnasium_env import GymWorld, gym_world
@@ -31,7 +31,18 @@ if TYPE_CHECKING:
     from saplan.training.train import RunOptions, resume, train, train_runs
 
 _HOMES = {
-    "saplan.algebra": ("Block", "Categorical", "Cyclic", "Exogenous", "Integer", "Natural", "Product", "Real"),
+    "saplan.algebra": (
+        "Block",
+        "Categorical",
+        "Circle",
+        "Cyclic",
+        "Dihedral",
+        "Exogenous",
+        "Integer",
+        "Natural",
+        "Product",
+        "Real",
+    ),
     "saplan.envs.check": ("Finding", "check_world"),
     "saplan.envs.external": ("ExternalWorld", "success_by_goal"),
     "saplan.envs.gymnasium_env": ("GymWorld", "gym_world"),
@@ -62,8 +73,10 @@ __all__ = [
     "Agent",
     "Block",
     "Categorical",
+    "Circle",
     "CurriculumSettings",
     "Cyclic",
+    "Dihedral",
     "EvalResult",
     "Exchange",
     "Exogenous",

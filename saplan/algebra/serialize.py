@@ -5,7 +5,9 @@ from typing import Any
 
 from saplan.algebra.base import Block
 from saplan.algebra.categorical import Categorical
+from saplan.algebra.circle import Circle
 from saplan.algebra.cyclic import Cyclic
+from saplan.algebra.dihedral import Dihedral
 from saplan.algebra.exogenous import Exogenous
 from saplan.algebra.integer import Integer
 from saplan.algebra.natural import Natural
@@ -13,15 +15,17 @@ from saplan.algebra.product import Product
 from saplan.algebra.real import Real
 from saplan.errors import InputError, unknown_name
 
-BLOCKS: dict[str, type[Block]] = {kind.__name__: kind for kind in (Natural, Integer, Cyclic, Real, Categorical)}
+BLOCKS: dict[str, type[Block]] = {
+    kind.__name__: kind for kind in (Natural, Integer, Cyclic, Real, Circle, Dihedral, Categorical)
+}
 EXOGENOUS, LABELS = "exogenous", "labels"
 MOST = 256
 """Most attributes of a space in a file."""
 LONGEST = 64
 """Most letters of a name or a label in a file."""
-WHOLE = {"q": 2**24, "bins": 2**16, "max_bins": 2**16}
+WHOLE = {"q": 2**24, "n": 64, "bins": 2**16, "max_bins": 2**16}
 """Parameters that are whole numbers, with their largest values."""
-REAL = ("resolution", "low", "high")
+REAL = ("resolution", "period", "low", "high")
 
 
 def space_to_json(space: Product) -> list[dict[str, Any]]:

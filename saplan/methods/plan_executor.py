@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from saplan.games import Game
-from saplan.goals import Goal
+from saplan.goals import Goal, meets
 from saplan.methods.agent import PlannerSettings
 from saplan.methods.decision import Alternatives, Decision
 from saplan.methods.executor import PolicyExecutor
@@ -132,7 +132,7 @@ class PlanExecutor(PolicyExecutor[Any]):
         assert route is not None
         successors = route.successors(rho)
         if successors is None:  # the search was cut short at once, or the goal holds as the agent perceives it
-            holds = np.all((rho >= self.low[task]) & (rho <= self.high[task]))
+            holds = np.all(meets(self.low[task], self.high[task], rho))
             chosen = self._draw(self.model.known(rho))
             decision = Decision(Outcome.HOLDS if holds else route.failure, chosen)
         else:

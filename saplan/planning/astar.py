@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int64
 
+from saplan.goals import meets
 from saplan.planning.graph import EdgeFunction, Graph, Nodes, Raised, with_raised
 from saplan.planning.search import Outcome, Route, distances
 
@@ -36,7 +37,7 @@ def astar(
     spent = False
     while True:
         fresh = graph.rho[len(is_goal) :]
-        is_goal = np.append(is_goal, np.all((fresh >= low) & (fresh <= high), axis=1))
+        is_goal = np.append(is_goal, np.all(meets(low, high, fresh), axis=1))
         bound = np.append(bound, remaining(fresh))
         frontier = _most_promising(graph, is_goal, bound)
         if not len(frontier):

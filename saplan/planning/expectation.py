@@ -15,6 +15,7 @@ import scipy.sparse
 from jaxtyping import Bool, Float, Float32, Int64
 
 from saplan.algebra.hashing import hashed, mixers
+from saplan.goals import meets
 from saplan.planning.graph import NO_NODE, Nodes, Raised, raised_at
 from saplan.planning.node_index import Index
 from saplan.planning.search import Outcome, Plan, PlannedTransition, Successors, known, to_tuple
@@ -141,7 +142,7 @@ class Landscape:
 
     def _iterate(self, low: Nodes, high: Nodes, deadline: float) -> tuple[Float32[np.ndarray, "nodes goals"], bool]:
         """The values, and whether they have converged."""
-        at_goal = np.all((self.rho[:, None] >= low) & (self.rho[:, None] <= high), axis=2)
+        at_goal = np.all(meets(low, high, self.rho[:, None]), axis=2)
         value = np.where(at_goal, 0, FAR).astype(np.float32)
         for _ in range(SWEEPS):
             new = np.full_like(value, FAR)
@@ -206,7 +207,7 @@ class ExpectedRoute:
         ends, real, cost, *estimates = self._edges(rho)
         places = self._find(ends.reshape(-1, len(rho))).reshape(real.shape)
         real = real & (places != NO_NODE)
-        there = np.all((ends >= self.low) & (ends <= self.high), axis=-1)
+        there = np.all(meets(self.low, self.high, ends), axis=-1)
         value = np.where(there, 0.0, np.where(real, self.values[np.maximum(places, 0)], FAR))
         then = np.sum(value * real, axis=1) / np.maximum(real.sum(axis=1), 1)
         raised = raised_at(np.asarray(rho, np.float32), self.raised, self.landscape.cells * SAME, len(cost))
@@ -242,7 +243,7 @@ class ExpectedRoute:
         return self.landscape.rho
 
     def _at_goal(self, rho: Float[np.ndarray, "K"]) -> bool:
-        return bool(np.all((rho >= self.low) & (rho <= self.high)))
+        return bool(np.all(meets(self.low, self.high, rho)))
 
     def _leads(self, rho: Float[np.ndarray, "K"]) -> bool:
         """Whether some transition from ρ can lead to the goal."""

@@ -10,6 +10,7 @@ import scipy.sparse
 from jaxtyping import Bool, Float, Int64
 from scipy.sparse.csgraph import dijkstra
 
+from saplan.goals import meets
 from saplan.planning.graph import NO_NODE, EdgeFunction, Graph, Nodes, Raised, raised_at, with_raised
 
 MOST_BESIDE = 256
@@ -196,7 +197,7 @@ def search(
     spent, is_goal, late = np.zeros(len(starts), bool), np.zeros(0, bool), False
     while True:
         rho, owner = graph.rho[len(is_goal) :], graph.owner[len(is_goal) :]
-        is_goal = np.append(is_goal, np.all((rho >= low[owner]) & (rho <= high[owner]), axis=1))
+        is_goal = np.append(is_goal, np.all(meets(low[owner], high[owner], rho), axis=1))
         frontier = _frontier(graph, is_goal, spent)
         if not len(frontier):
             break
@@ -230,7 +231,7 @@ def route_along(
     later = {tuple(delta) for delta in np.diff(path, axis=0)} if len(path) <= MOST_BESIDE else ()
     places = np.concatenate([path[:-1], *(path[:-1] + np.array(delta, np.float32) for delta in later)])
     graph.expand(np.unique(graph.add(places, np.zeros(len(places), np.int64))))
-    remaining = distances(graph, np.all((graph.rho >= low) & (graph.rho <= high), axis=1))
+    remaining = distances(graph, np.all(meets(low, high, graph.rho), axis=1))
     return Route(graph, remaining, 0, low, high, _outcome(float(remaining[0]), Outcome.SPENT), raised, cut=True)
 
 

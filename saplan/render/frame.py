@@ -7,6 +7,7 @@ import numpy as np
 from PIL import Image
 
 from saplan.algebra import Block, Categorical, Cyclic, Natural, Real
+from saplan.goals import meets
 from saplan.render import palette
 from saplan.render.canvas import Canvas, centred_pen, plate
 from saplan.render.chart import chart
@@ -80,7 +81,7 @@ def _draw_attribute(canvas: Canvas, task: Task, moment: Moment, k: int, x: int) 
     name, block, value, y = space.names[k], space.blocks[k], moment.rho[k], 44 + ROW * k
     low, high = float(task.goal.low[k]), float(task.goal.high[k])
     goal = (low, high) if np.isfinite(low) or np.isfinite(high) else None
-    met = goal is not None and low <= value <= high
+    met = goal is not None and bool(meets(np.float32(low), np.float32(high), np.float32(value)))
     middle = y + ROW / 2 - 2
     _plate(canvas, x - 4, y, PANEL - 12, ROW - 4, palette.FLOOR)
     if goal is not None:
