@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from saplan.algebra import Block, Categorical, Cyclic, Integer, Natural, Real
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Integer, Natural, Real
 from saplan.perception.description import Counts, symbols
 
 FEW = 64
@@ -17,6 +17,8 @@ PLACES = 24
 """Places into which more values are divided."""
 SHUFFLED = 7
 """Values up to which every cyclic order is considered."""
+CLOSED = 3
+"""Jumps that show where a circle closes."""
 MANY = 12
 """Distinct whole changes beyond which an attribute may be a quantity."""
 PERIODS = (1.0, 2.0, 2 * math.pi, 12.0, 24.0, 60.0, 360.0)
@@ -64,6 +66,8 @@ class Candidate:
 
     def elements(self, raw: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """The elements that raw values stand for."""
+        if isinstance(self.block, Circle):
+            return np.mod(raw, self.block.period)
         if not self.order:
             return raw
         ranked = np.argsort(self.order)
@@ -103,7 +107,7 @@ def candidates(seen: Seen) -> list[Candidate]:
     """Blocks to compare for an attribute that changes."""
     values = seen.values
     whole = bool(np.all(values == np.rint(values)))
-    found = [*_lines(seen, whole), *_dials(seen, whole)]
+    found = [*_lines(seen, whole), *_dials(seen, whole), *([] if whole else _circles(seen)), *_polygons(seen)]
     if len(values) <= FEW:
         named = tuple(f"{value:g}" for value in values)
         plain = np.array_equal(values, np.arange(len(values)))
@@ -160,6 +164,42 @@ def _shuffled(seen: Seen) -> list[Candidate]:
     ranked.sort()
     bits = 3.0 + math.log2(n) + math.log2(math.factorial(n - 1) / 2)
     return [Candidate(Cyclic(n), bits, order) for _, order in ranked[:6]]
+
+
+def _circles(seen: Seen) -> list[Candidate]:
+    """Circles by the jumps that close them, and by common periods that the range of values nearly fills."""
+    values, step = seen.values, resolution(seen)
+    span = float(values[-1] - values[0])
+    change = seen.after - seen.before
+    measured = []
+    for context in np.unique(seen.context):
+        here = change[(seen.context == context) & seen.changed]
+        for sign in (-1, 1):
+            jumps, small = here[sign * here > span / 2], here[(-sign * here > 0) & (-sign * here <= span / 2)]
+            if len(jumps) >= CLOSED and len(small):
+                measured.append(float(np.median(np.abs(jumps)) + np.median(np.abs(small))))
+    common = [period for period in PERIODS if span < period <= 1.1 * span]
+    if measured:
+        period = float(np.median(measured))
+        common = [one for one in PERIODS if abs(one / period - 1) < 0.01] or [float(f"{period:.4g}")]
+    return [Candidate(Circle(period, min(step, period / 2)), 4.0) for period in common if period > span]
+
+
+def _polygons(seen: Seen) -> list[Candidate]:
+    """D_n for 2n values: codes with turns or mirror images counted first, changes from either side."""
+    values = seen.values
+    n, odd = divmod(len(values), 2)
+    if odd or n < 3 or not np.array_equal(values, np.arange(2 * n)):
+        return []
+    turns, mirrored = np.tile(np.arange(n), 2), np.repeat([0, 1], n)
+    bits = 4.0 + math.log2(n)
+    found = []
+    for order in (turns + n * mirrored, 2 * turns + mirrored):
+        # Read as inverses, changes are made before the present element and not after it.
+        inverse = np.where(mirrored == 0, -turns % n, turns) + n * mirrored
+        found += [Candidate(Dihedral(n), bits + 1, tuple(map(float, one))) for one in (order, order[inverse])]
+    found[0] = Candidate(Dihedral(n), bits)
+    return found
 
 
 def resolution(seen: Seen) -> float:

@@ -6,11 +6,16 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from saplan.algebra import Circle, Dihedral
 from saplan.perception.description import STAY, Counts, free_bits, pooled_bits, symbols
 from saplan.perception.dictionary import FEW, Candidate, Seen, candidates
 
 ASSIGNED = 10.0
 """Bits that an assignment ("set to 4") costs in a block with an algebra, where it is a different change everywhere."""
+EXCHANGED = 8.0
+"""Bits against a cycle that was never seen to close, for an attribute that is exchanged for another one."""
+CLEAR = 12.0
+"""Most bits against it for changes that stopped at the ends of the range."""
 HOLE = 3.0
 """Most bits, besides the name of the place, for a change that is never made at a place where it would be expected."""
 
@@ -24,11 +29,16 @@ class Choice(NamedTuple):
     """Distinct changes."""
 
 
-def described(seen: Seen) -> list[Choice]:
-    """Description length of every candidate for one attribute, the shortest first."""
-    few = len(seen.values) <= FEW
-    assigned = _assignments(seen) if few else None
+def described(seen: Seen, partner: bool = False) -> list[Choice]:
+    """Description length of every candidate for one attribute, the shortest first.
+
+    An attribute with a `partner`, which changes whenever it does, is exchanged for it: a quantity, not a dial.
+    """
+    assigned = _assignments(seen) if len(seen.values) <= FEW else None
     found = [_describe(seen, one, assigned) for one in candidates(seen)]
+    line = next((one.candidate for one in found if one.candidate.line), None)
+    if line is not None:
+        found = [_unclosed(seen, one, line, partner) for one in found]
     return sorted(found, key=lambda one: one.bits)
 
 
@@ -77,15 +87,32 @@ def _holes(counts: Counts) -> Float[np.ndarray, "contexts"]:
     return each
 
 
-def expected_beyond(seen: Seen, line: Candidate) -> float:
+def _unclosed(seen: Seen, one: Choice, line: Candidate, partner: bool) -> Choice:
+    """The bits of a cycle that was never seen to close: each change that was expected to close it did not happen."""
+    if one.candidate.line or one.candidate.labels:
+        return one
+    straight, turns = line.codes(seen)[seen.changed], one.candidate.codes(seen)[seen.changed]
+    if len(np.unique(straight)) > len(np.unique(turns)) or isinstance(one.candidate.block, Dihedral):
+        return one
+    missed = min(CLEAR, np.log2(np.e) * expected_beyond(seen)) if isinstance(one.candidate.block, Circle) else 0.0
+    return one._replace(bits=one.bits + missed + (EXCHANGED if partner else 0))
+
+
+def expected_beyond(seen: Seen) -> float:
     """Changes that would have left the range of values if they were as frequent at its ends as elsewhere."""
-    counts = line.counts(seen)
-    if counts.allowed is None:
-        return 0.0
-    steps = counts.steps
-    other = steps.sum(axis=1, keepdims=True) - steps
-    shares = other / np.maximum(other.sum(axis=-1, keepdims=True), 1)
-    return float((shares * steps.sum(axis=-1, keepdims=True))[:, ~counts.allowed].sum())
+    low, high = seen.values[0], seen.values[-1]
+    total = 0.0
+    for context in np.unique(seen.context):
+        here = seen.context == context
+        moved, steps = here & seen.changed, seen.weight[here].sum()
+        change = (seen.after - seen.before)[moved]
+        for sign in (-1, 1):
+            kind = sign * change > 0
+            if kind.any():
+                size = np.median(change[kind])
+                beyond = here & ((seen.before + size < low) | (seen.before + size > high))
+                total += float(seen.weight[beyond].sum() * seen.weight[moved][kind].sum() / steps)
+    return total
 
 
 def margin(choices: Sequence[Choice]) -> float:
