@@ -1,5 +1,6 @@
 """The dictionary of blocks: candidates for the algebra of one attribute, given its values and changes."""
 
+import functools
 import itertools
 import math
 from dataclasses import dataclass
@@ -84,12 +85,21 @@ class Candidate:
         """Whether the block has no algebra."""
         return isinstance(self.block, Categorical)
 
+    def changes(self, before: Float[np.ndarray, "n"], after: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+        """The change from one raw value to another, by the block."""
+        # Padded to few lengths, each of which JAX compiles once.
+        pad = (0, 2 ** max(6, math.ceil(math.log2(len(before)))) - len(before))
+        a, b = (jnp.asarray(np.pad(self.elements(x), pad, "edge"), jnp.float32) for x in (before, after))
+        return np.asarray(self.block.difference(b, a), float)[: len(before)]
+
     def codes(self, seen: Seen) -> Int[np.ndarray, "n"]:
         """A number for every change; equal changes have equal numbers, and no change has 0."""
-        unit = self.block.grain if self.block.grain < 1 else 1.0
-        a, b = (jnp.asarray(self.elements(x), jnp.float32) for x in (seen.before, seen.after))
-        change = self.block.snap(self.block.difference(b, a))
-        return np.rint(np.asarray(change, float) / unit).astype(np.int64)
+        change = self.changes(seen.before, seen.after)
+        if self.block.grain < 1:
+            pad = (0, 2 ** math.ceil(math.log2(len(change))) - len(change))
+            change = np.asarray(self.block.snap(jnp.asarray(np.pad(change, pad), jnp.float32)), float)[: len(change)]
+            change = change / self.block.grain
+        return np.rint(change).astype(np.int64)
 
     def counts(self, seen: Seen) -> Counts:
         """Steps by context, place and change."""
@@ -151,19 +161,23 @@ def _shuffled(seen: Seen) -> list[Candidate]:
     np.add.at(pairs, (a, b), seen.weight[moved])
     present = pairs > 0
     turn = (np.arange(n)[None, :] - np.arange(n)[:, None]) % n
-    ranked = []
-    for order in itertools.permutations(range(1, n)):
-        if order[0] > order[-1]:
-            continue  # the same circle, read the other way round
-        full = np.array((0, *order))
-        if np.array_equal(full, np.arange(n)):
-            continue
-        here = present[np.ix_(full, full)]
-        # Few distinct turns, each made everywhere: the fewer the better.
-        ranked.append((len(np.unique(turn[here])), tuple(values[full].tolist())))
-    ranked.sort()
-    bits = 3.0 + math.log2(n) + math.log2(math.factorial(n - 1) / 2)
-    return [Candidate(Cyclic(n), bits, order) for _, order in ranked[:6]]
+    orders = [order for order in map(np.array, circular_orders(n)) if not np.array_equal(order, np.arange(n))]
+    # Few distinct turns, each made everywhere: the fewer the better.
+    ranked = sorted(orders, key=lambda order: len(np.unique(turn[present[np.ix_(order, order)]])))
+    bits = 3.0 + math.log2(n) + math.log2(1 + len(orders))
+    return [Candidate(Cyclic(n), bits, tuple(values[order].tolist())) for order in ranked[:6]]
+
+
+@functools.cache
+def circular_orders(n: int) -> tuple[tuple[int, ...], ...]:
+    """Orders of n values on a circle, one of those that differ only by the unit of a turn."""
+    units = [u for u in range(1, n) if math.gcd(u, n) == 1]
+    found = []
+    for rest in itertools.permutations(range(1, n)):
+        order = (0, *rest)
+        if order == min(tuple(order[u * k % n] for k in range(n)) for u in units):
+            found.append(order)
+    return tuple(found)
 
 
 def _circles(seen: Seen) -> list[Candidate]:

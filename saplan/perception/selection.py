@@ -66,8 +66,7 @@ def _describe(seen: Seen, one: Candidate, ends: Float[np.ndarray, "contexts plac
         changes = int((ends[..., 1:].sum(axis=0) > 0).sum())
     else:
         counts = one.counts(seen)
-        bits = pooled_bits(counts) + _parameters(counts.steps, 2 * min(values, FEW)) + _holes(counts)
-        changes = int((counts.steps[..., 1:].sum(axis=(0, 1)) > 0).sum())
+        bits, changes = algebra_bits(counts), distinct(counts)
     if ends is not None:
         set_to = pooled_bits(Counts(ends, None, values)) + _parameters(ends, values)
         bits = np.minimum(bits, set_to + (0 if one.labels else ASSIGNED))
@@ -85,6 +84,16 @@ def _holes(counts: Counts) -> Float[np.ndarray, "contexts"]:
     bits = np.minimum(np.log2(np.e) * expected, HOLE + np.log2(max(2, steps.shape[1])))
     each: Float[np.ndarray, "contexts"] = bits[..., STAY + 1 :].sum(axis=(1, 2))
     return each
+
+
+def algebra_bits(counts: Counts) -> Float[np.ndarray, "contexts"]:
+    """Bits of changes that are pooled over places: code, parameters and exceptions."""
+    return pooled_bits(counts) + _parameters(counts.steps, 2 * min(counts.ends, FEW)) + _holes(counts)
+
+
+def distinct(counts: Counts) -> int:
+    """Number of distinct changes."""
+    return int((counts.steps[..., STAY + 1 :].sum(axis=(0, 1)) > 0).sum())
 
 
 def _unclosed(seen: Seen, one: Choice, line: Candidate, partner: bool) -> Choice:
@@ -115,6 +124,16 @@ def expected_beyond(seen: Seen) -> float:
     return total
 
 
-def margin(choices: Sequence[Choice]) -> float:
-    """Bits by which the best candidate beats the second."""
-    return choices[1].bits - choices[0].bits if len(choices) > 1 else np.inf
+def rival_of(seen: Seen, choices: Sequence[Choice]) -> Choice | None:
+    """The best candidate that claims something else than the first."""
+    best, *others = choices
+    return next((one for one in others if not _same_claim(seen, best.candidate, one.candidate)), None)
+
+
+def _same_claim(seen: Seen, one: Candidate, other: Candidate) -> bool:
+    """Whether two candidates of one kind call the same changes equal."""
+    if type(one.block) is not type(other.block) or one.block.bins != other.block.bins:
+        return False
+    codes = [candidate.codes(seen)[seen.changed] for candidate in (one, other)]
+    both = np.unique(np.stack(codes), axis=1).shape[1]
+    return all(len(np.unique(each)) == both for each in codes)

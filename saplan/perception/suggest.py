@@ -10,7 +10,8 @@ from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogeno
 from saplan.algebra.serialize import space_to_json
 from saplan.games.game import Game
 from saplan.perception.dictionary import Candidate, Seen
-from saplan.perception.selection import Choice, described, expected_beyond, margin
+from saplan.perception.description import Counts, symbols
+from saplan.perception.selection import Choice, algebra_bits, described, distinct, expected_beyond, rival_of
 from saplan.perception.transitions import Transitions, play_freely
 
 THRESHOLD = 8.0
@@ -105,13 +106,16 @@ def suggest(played: Transitions) -> Suggestion:
     drifts = _drifting(played)
     seen = [_seen(played, [k]) for k in range(len(played.names))]
     choices = [described(one, _partner(played, k, drifts)) if one.changed.any() else [] for k, one in enumerate(seen)]
-    pairs = {pair[0]: (pair, found) for pair, found in _joint(played, seen, choices)}
-    joined = {k for pair, _ in pairs.values() for k in pair}
+    pairs: dict[int, Verdict] = {}
+    joined: set[int] = set()
+    for pair, one in sorted(_joint(played, seen, choices, drifts), key=lambda found: -found[1].margin):
+        if not joined & set(pair):
+            pairs[pair[0]] = one
+            joined |= set(pair)
     verdicts = []
     for k, name in enumerate(played.names):
         if k in pairs:
-            pair, verdict = pairs[k]
-            verdicts.append(verdict)
+            verdicts.append(pairs[k])
         elif k not in joined:
             verdicts.append(_verdict(name, seen[k], choices[k], int(drifts[k])))
     return Suggestion(len(played.before), tuple(verdicts))
@@ -140,11 +144,12 @@ def _partner(played: Transitions, k: int, drifts: np.ndarray) -> bool:
 
 
 def _joint(
-    played: Transitions, seen: list[Seen], choices: list[list[Choice]]
+    played: Transitions, seen: list[Seen], choices: list[list[Choice]], drifts: np.ndarray
 ) -> Iterator[tuple[tuple[int, int], Verdict]]:
     """Pairs of a dial and a flag that are one element of D_n: turns go the other way round where it is mirrored."""
     sizes = [
-        len(one.values) if np.array_equal(one.values, np.arange(len(one.values))) else 0 for one in seen
+        len(one.values) if np.array_equal(one.values, np.arange(len(one.values))) and not drift else 0
+        for one, drift in zip(seen, drifts, strict=True)
     ]
     for turn, n in enumerate(sizes):
         for flag, two in enumerate(sizes):
@@ -153,12 +158,29 @@ def _joint(
             both = _seen(played, [turn, flag], (n,))
             if len(both.values) != 2 * n:
                 continue
-            one = next(c for c in described(both) if isinstance(c.candidate.block, Dihedral))
-            apart = choices[turn][0].bits + choices[flag][0].bits
-            if one.bits + THRESHOLD < apart:
+            one, apart = described(both)[0], _apart(both, n, choices[turn][0].candidate)
+            if not isinstance(one.candidate.block, Dihedral) or one.changes >= apart.changes:
+                continue
+            if one.bits + THRESHOLD < apart.bits:
                 names = played.names[turn], played.names[flag]
                 words = f"{names[0]} turns the other way where {names[1]} is set; {one.changes} changes in all"
-                yield (turn, flag), Verdict(names, one.candidate, False, apart - one.bits, "two attributes", words)
+                yield (turn, flag), Verdict(names, one.candidate, False, apart.bits - one.bits, "two attributes", words)
+
+
+def _apart(both: Seen, n: int, turn: Candidate) -> Choice:
+    """A dial and a flag as two attributes, described together: at the same places as D_n."""
+    parts = [Seen(both.context, both.before % n, both.after % n, both.weight),
+             Seen(both.context, both.before // n, both.after // n, both.weight)]  # fmt: skip
+    codes = turn.codes(parts[0]) * 4 + np.where(parts[1].changed, 1, 0)
+    steps, kinds = symbols(both.context, both.place, codes, both.weight)
+    places = both.values % n
+    moved = places[:, None] + kinds // 4
+    allowed = (moved >= 0) & (moved < n) if turn.line else None
+    counts = Counts(steps, allowed, 2 * n)
+    ends = np.where(parts[0].changed, parts[0].after + 1, 0) * 2 + parts[1].changed
+    assigned = Counts(symbols(both.context, both.place, ends.astype(int), both.weight)[0], None, 2 * n)
+    bits = np.minimum(algebra_bits(counts), algebra_bits(assigned))
+    return Choice(float(bits.sum()) + turn.bits + 1, turn, distinct(counts))
 
 
 def _verdict(name: str, seen: Seen, choices: list[Choice], drifts: int) -> Verdict:
@@ -169,8 +191,8 @@ def _verdict(name: str, seen: Seen, choices: list[Choice], drifts: int) -> Verdi
         return Verdict((name,), Candidate(plain, 0.0), False, 0.0, "", "never changed")
     if len(values) == 2:
         return _two_values(name, seen, drifts)
-    best, bits = choices[0].candidate, margin(choices)
-    rival = choices[1].candidate.block.symbol if len(choices) > 1 else ""
+    best, other = choices[0].candidate, rival_of(seen, choices)
+    bits, rival = (np.inf, "") if other is None else (other.bits - choices[0].bits, other.candidate.block.symbol)
     if drifts:
         return Verdict((name,), best, True, np.inf, "", f"changed under every action in {drifts} trials")
     return Verdict((name,), best, False, bits, rival, _words(seen, choices[0]))
@@ -196,10 +218,10 @@ def _words(seen: Seen, best: Choice) -> str:
         return f"{total:,} changes in {best.changes} pairs of labels; no change is the same everywhere"
     codes = best.candidate.codes(seen)[moved]
     elements = [best.candidate.elements(part[moved]) for part in (seen.before, seen.after)]
+    exact = best.candidate.changes(seen.before[moved], seen.after[moved])
     kinds, where = np.unique(codes, return_index=True)
     often = [int(seen.weight[moved][codes == kind].sum()) for kind in kinds]
-    change = np.asarray(block.difference(elements[1][where], elements[0][where]))
-    ranked = sorted(zip(often, change.tolist(), strict=True), reverse=True)
+    ranked = sorted(zip(often, exact[where].tolist(), strict=True), reverse=True)
     named = ", ".join(f"{block.format_delta(d)} ({n:,})" for n, d in ranked[:4]) + (", …" if len(ranked) > 4 else "")
     text = f"{named}: the same at {len(np.unique(seen.before[moved]))} values"
     if isinstance(block, Natural | Integer | Real):
