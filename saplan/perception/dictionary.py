@@ -145,7 +145,8 @@ def _dials(seen: Seen, whole: bool) -> list[Candidate]:
         found += [Candidate(Cyclic(q), 2.0 + math.log2(q) + (q - last - 1)) for q in (last + 1, last + 2) if q > 2]
     n = len(values)
     if 2 < n <= FEW and not (whole and np.array_equal(values, np.arange(n))):
-        found.append(Candidate(Cyclic(n), 3.0 + math.log2(n), tuple(values.tolist())))
+        # Numbers that do not begin with 0, 1, 2 are rarely those of a dial.
+        found.append(Candidate(Cyclic(n), 6.0 + math.log2(n), tuple(values.tolist())))
     if 3 < n <= SHUFFLED:
         found += _shuffled(seen)
     return found
@@ -194,9 +195,9 @@ def _circles(seen: Seen) -> list[Candidate]:
                 measured.append(float(np.median(np.abs(jumps)) + np.median(np.abs(small))))
     common = [period for period in PERIODS if span < period <= 1.1 * span]
     if measured:
-        period = float(np.median(measured))
-        common = [one for one in PERIODS if abs(one / period - 1) < 0.01] or [float(f"{period:.4g}")]
-    return [Candidate(Circle(period, min(step, period / 2)), 4.0) for period in common if period > span]
+        period = max(float(np.median(measured)), span)
+        common = [one for one in PERIODS if abs(one / period - 1) < 0.01] or [float(f"{period * 1.0005:.4g}")]
+    return [Candidate(Circle(period, min(step, period / 2)), 4.0) for period in common]
 
 
 def _polygons(seen: Seen) -> list[Candidate]:
