@@ -165,7 +165,7 @@ def _shuffled(seen: Seen) -> list[Candidate]:
     orders = [order for order in map(np.array, circular_orders(n)) if not np.array_equal(order, np.arange(n))]
     # Few distinct turns, each made everywhere: the fewer the better.
     ranked = sorted(orders, key=lambda order: len(np.unique(turn[present[np.ix_(order, order)]])))
-    bits = 3.0 + math.log2(n) + math.log2(1 + len(orders))
+    bits = 8.0 + math.log2(n) + math.log2(1 + len(orders))
     return [Candidate(Cyclic(n), bits, tuple(values[order].tolist())) for order in ranked[:6]]
 
 
@@ -207,7 +207,7 @@ def _polygons(seen: Seen) -> list[Candidate]:
     if odd or n < 3 or not np.array_equal(values, np.arange(2 * n)):
         return []
     turns, mirrored = np.tile(np.arange(n), 2), np.repeat([0, 1], n)
-    bits = 4.0 + math.log2(n)
+    bits = 12.0 + math.log2(n)
     found = []
     for order in (turns + n * mirrored, 2 * turns + mirrored):
         # Read as inverses, changes are made before the present element and not after it.

@@ -21,6 +21,7 @@ from saplan.methods.policy import Policy
 from saplan.methods.structured.edge_detector import EdgeDetector
 from saplan.methods.structured.guided import guided_route
 from saplan.methods.structured.memory import Memory, Visited, marginals
+from saplan.methods.structured.outcomes import ActionOutcomes, OutcomeExecutor
 from saplan.methods.structured.settings import StructuredSettings
 from saplan.planning import Edges, ExpectedRoute, Landscape, Outcome, Plan, Raised, Route, SpreadEdges, search
 from saplan.rl.repeated_actions import empty_history
@@ -40,6 +41,8 @@ class StructuredAgent(eqx.Module):
     visited: Visited
     game: Game[Any] = eqx.field(static=True)
     settings: StructuredSettings = eqx.field(static=True)
+    outcomes: ActionOutcomes | None = None
+    """What every action leads to, where moves are random."""
     transition_model: ClassVar[str | None] = "edge detector"
 
     def goal(self, text: str) -> Goal:
@@ -63,8 +66,12 @@ class StructuredAgent(eqx.Module):
         action, _ = choose_actions(self.policy, self.game, self.settings, key, states, subgoal, label, history)
         return int(action[0])
 
-    def executor(self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER) -> PlanExecutor:
+    def executor(
+        self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER
+    ) -> PlanExecutor | OutcomeExecutor:
         """Executor of several tasks side by side, one state and one goal each."""
+        if self.outcomes is not None and planner.outcomes > 1:
+            return OutcomeExecutor(self, state, goals, planner)
         return PlanExecutor(self, self.route_finder(planner), state, goals, planner)
 
     def route_finder(self, planner: PlannerSettings) -> RouteFinder:
