@@ -232,10 +232,9 @@ def _equivalent(part: Part, one: Verdict) -> str:
     return "right" if same_kind else "equivalent" if other[0] <= own[0] and other[1] <= own[1] else "wrong"
 
 
-def _complexity(
-    block: Block, pairs: set[tuple[int, int]], element: np.ndarray, values: np.ndarray
-) -> tuple[int, int]:
+def _complexity(block: Block, pairs: set[tuple[int, int]], element: np.ndarray, values: np.ndarray) -> tuple[int, int]:
     """Number of distinct changes, and of places where one of them cannot be made though its end is a value."""
+
     def change(a: int, b: int) -> float:
         return float(block.difference(jnp.float32(element[b]), jnp.float32(element[a])))
 

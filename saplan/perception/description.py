@@ -40,7 +40,7 @@ def pooled_bits(counts: Counts) -> Float[np.ndarray, "contexts"]:
     if counts.allowed is not None:
         shares = np.where(counts.allowed, shares, 0.0)
         shares[..., STAY] += 1 - shares.sum(axis=-1)
-    surprise = SURPRISE * (1 - shares[..., STAY :STAY + 1])
+    surprise = SURPRISE * (1 - shares[..., STAY : STAY + 1])
     return _coded(steps, (1 - surprise) * shares + surprise / counts.ends)
 
 

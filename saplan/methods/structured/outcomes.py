@@ -48,7 +48,9 @@ class ActionOutcomes(eqx.Module):
 def no_outcomes(actions: int, capacity: int) -> ActionOutcomes:
     """Counts of nothing."""
     zeros = partial(jnp.zeros, dtype=jnp.int32)
-    return ActionOutcomes(zeros((actions, capacity + 1)), zeros((CELLS, actions, capacity + 1)), zeros(CELLS), zeros(CELLS))
+    return ActionOutcomes(
+        zeros((actions, capacity + 1)), zeros((CELLS, actions, capacity + 1)), zeros(CELLS), zeros(CELLS)
+    )
 
 
 def count_outcomes(counts: ActionOutcomes, space: Product, flat: Trajectory, entry: Int[Array, "n"]) -> ActionOutcomes:
