@@ -2,8 +2,8 @@
 
     python examples/frozen_lake.py --steps 300000 --seeds 3 --json results/frozen-lake.json
 
-Prints, for every cell as a goal, the share of tasks that reach it within 150 steps, and the greatest probability that any
-policy has, by value iteration on the environment's own table.
+Prints, for every cell as a goal, the share of tasks that reach it within 150 steps, and the greatest probability that
+any policy has, by value iteration on the environment's own table.
 """
 
 import argparse

@@ -9,8 +9,8 @@ import numpy as np
 from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Integer, Natural, Product, Real
 from saplan.algebra.serialize import space_to_json
 from saplan.games.game import Game
-from saplan.perception.dictionary import Candidate, Seen
 from saplan.perception.description import Counts, symbols
+from saplan.perception.dictionary import Candidate, Seen
 from saplan.perception.selection import Choice, algebra_bits, described, distinct, expected_beyond, rival_of
 from saplan.perception.transitions import Transitions, play_freely
 

@@ -16,8 +16,8 @@ from saplan.games.world_errors import readable_errors
 
 GAME_STEPS = 200
 """Steps after which a fresh game begins."""
-TRIALS = 4
-"""Steps of each game at which all actions are compared: on the host, going back means replaying an episode."""
+TRIALS, TRIED = 4, 8
+"""Steps of each game, and lanes, in which all actions are compared: on the host, going back means replaying."""
 Act = Callable[[PRNGKeyArray, Any], Int[Array, "lanes"]]
 """Actions for a batch of states."""
 
@@ -44,6 +44,12 @@ class Transitions:
             bad = ~(np.isfinite(self.before) & np.isfinite(self.after)).all(axis=0)
             raise InputError(f"{self.names[int(bad.argmax())]} is not a finite number everywhere")
 
+    def first(self, steps: int) -> "Transitions":
+        """The beginning of the play, with as large a part of the trials."""
+        tried = max(1, round(len(self.moves) * steps / len(self.before)))
+        parts = self.before[:steps], self.after[:steps], self.action[:steps]
+        return Transitions(self.names, *parts, self.actions, self.moves[:tried], self.stays[:tried])
+
     def __add__(self, other: "Transitions") -> "Transitions":
         """Both together."""
         joined = [
@@ -66,7 +72,8 @@ def play_freely(
             reset_key, play_key, *trial_keys = jax.random.split(key, 2 + TRIALS)
             state = _begin(world, reset_key, lanes)
             for trial_key, part in zip(trial_keys, jax.random.split(play_key, TRIALS), strict=True):
-                moves, stays, alive = (np.asarray(x) for x in _try_all(world, trial_key, state))
+                few = jax.tree.map(lambda x: x[:TRIED], state)
+                moves, stays, alive = (np.asarray(x) for x in _try_all(world, trial_key, few))
                 tried.append((moves[alive], stays[alive]))
                 state, played = _play(world, act, part, state, max(1, game_steps // TRIALS))
                 rows.append(tuple(np.asarray(x) for x in played))

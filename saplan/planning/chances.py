@@ -1,8 +1,8 @@
 """Plans where every action has several possible ends: the greatest probability of reaching the goal.
 
-`expectation` plans with changes on ℝ that vary around their mean. Here the change itself is random, as on ice: an action
-meant to lead right may lead up or down. Value iteration over all reachable ρ finds the action that most likely leads to
-the goal in the end, including one that avoids a hole rather than approaches the goal.
+`expectation` plans with changes on ℝ that vary around their mean. Here the change itself is random, as on ice: an
+action meant to lead right may lead up or down. Value iteration over all reachable ρ finds the action that most likely
+leads to the goal in the end, including one that avoids a hole rather than approaches the goal.
 """
 
 from collections.abc import Callable

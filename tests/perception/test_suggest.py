@@ -141,9 +141,9 @@ def test_an_attribute_that_never_changes_is_undecided() -> None:
 def test_an_exchange_is_two_counts() -> None:
     def trade(rng: Any, x: Any, a: int) -> Any:
         if a == 0:
-            return x + [1, 0] if x[0] < 6 else x
+            return x + np.array([1, 0]) if x[0] < 6 else x
         if a == 1:
-            return x + [-3, 1] if x[0] >= 3 else x
+            return x + np.array([-3, 1]) if x[0] >= 3 else x
         return np.array([x[0], 0.0]) if x[1] >= 4 else x
 
     found = suggest(transitions(trade, [0.0, 0.0]))

@@ -118,13 +118,15 @@ class OutcomeExecutor(Executor[Any]):
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> list[Decision]:
         """Choose the best action of these tasks; a random one where no action leads to the goal."""
-        decisions = []
-        for k in tasks:
-            (value,) = self.graph.action_values(self.rho[k : k + 1], self.low[k], self.high[k])
-            best = value.max()
-            self.chosen[k] = int(value.argmax()) if best > 0 else self.random.integers(len(value))
-            decisions.append(Decision(Outcome.FOUND if best > 0 else Outcome.UNREACHABLE))
-        return decisions
+        goals = np.concatenate([self.low[tasks], self.high[tasks]], axis=1)
+        _, first, same = np.unique(goals, axis=0, return_index=True, return_inverse=True)
+        value = np.zeros((len(tasks), len(self.game.actions)))
+        for group, one in enumerate(first):
+            alike = same.reshape(-1) == group
+            value[alike] = self.graph.action_values(self.rho[tasks[alike]], self.low[tasks[one]], self.high[tasks[one]])
+        some = value.max(axis=1) > 0
+        self.chosen[tasks] = np.where(some, value.argmax(axis=1), self.random.integers(value.shape[1], size=len(tasks)))
+        return [Decision(Outcome.FOUND if leads else Outcome.UNREACHABLE) for leads in some]
 
     def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
         return jnp.asarray(self.chosen)
