@@ -75,7 +75,9 @@ def price_outcomes(agent: "StructuredAgent", rho: Float[Array, "n K"]) -> tuple[
     assert counts is not None
     ends = space.compose(rho[:, None], agent.memory.delta)
     scores = agent.detector(space, rho[:, None], agent.memory.delta[None])
-    feasible = agent.trusted & space.contains(ends) & (jax.nn.sigmoid(scores.feasible) > agent.settings.threshold)
+    # The counts know nothing of places that training never visited, and ℕ has no end.
+    inside = agent.trusted & space.contains(ends) & agent.visited(space, ends)
+    feasible = inside & (jax.nn.sigmoid(scores.feasible) > agent.settings.threshold)
     pool = counts.pooled / jnp.maximum(counts.pooled.sum(axis=-1, keepdims=True), 1)
     prior = jnp.where(feasible[:, None], pool[:, :-1], 0.0)
     prior = jnp.concatenate([prior, 1 - prior.sum(axis=-1, keepdims=True)], axis=-1)
@@ -83,7 +85,7 @@ def price_outcomes(agent: "StructuredAgent", rho: Float[Array, "n K"]) -> tuple[
     seen = counts.here[place]
     shares = (seen + TRUST * prior) / (seen.sum(axis=-1, keepdims=True) + TRUST)
     alive = 1 - counts.lost[place] / jnp.maximum(counts.arrived[place], 1)
-    inside = jnp.concatenate([agent.trusted & space.contains(ends), jnp.ones((len(rho), 1), bool)], axis=-1)
+    inside = jnp.concatenate([inside, jnp.ones((len(rho), 1), bool)], axis=-1)
     probability = jnp.where(inside[:, None], shares, 0.0) * alive[:, None, None]
     every = jnp.concatenate([jnp.where(inside[:, :-1, None], ends, rho[:, None]), rho[:, None]], axis=1)
     return jnp.broadcast_to(every[:, None], (*probability.shape, rho.shape[-1])), probability
