@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from saplan.envs.jax_env import JaxWorld, jax_world
     from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError
     from saplan.experiments.result_file import write_result
-    from saplan.games import Exchange, Game, Mining, Switches, make_game, task_set
+    from saplan.games import Arm, Exchange, Game, Mining, Switches, Tiles, make_game, task_set
     from saplan.games.contract import check_game
     from saplan.goals import Goal, parse_goal
     from saplan.methods.agent import Agent, PlannerSettings
@@ -51,7 +51,7 @@ _HOMES = {
     "saplan.envs.jax_env": ("JaxWorld", "jax_world"),
     "saplan.errors": ("InputError", "NoPathError", "NotFiniteError", "StoppedError"),
     "saplan.experiments.result_file": ("write_result",),
-    "saplan.games": ("Exchange", "Game", "Mining", "Switches", "make_game", "task_set"),
+    "saplan.games": ("Arm", "Exchange", "Game", "Mining", "Switches", "Tiles", "make_game", "task_set"),
     "saplan.games.contract": ("check_game",),
     "saplan.goals": ("Goal", "parse_goal"),
     "saplan.methods.executor": ("EvalResult",),
@@ -75,6 +75,7 @@ _HOMES = {
 
 __all__ = [
     "Agent",
+    "Arm",
     "Block",
     "Categorical",
     "Circle",
@@ -109,6 +110,7 @@ __all__ = [
     "StructuredSettings",
     "Suggestion",
     "Switches",
+    "Tiles",
     "UnstructuredSettings",
     "check_game",
     "check_world",

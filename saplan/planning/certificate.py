@@ -33,7 +33,7 @@ Range = tuple[float, float]
 def rules_problem(game: Game[Any], rho: Float[np.ndarray, "K"], goal: Goal | None = None) -> Problem | None:
     """The problem that a game's rules pose; None where changes are not named, or vary in size as quantities do."""
     changes = [delta for _, delta in game.admissible()]
-    if not changes or any(isinstance(block, Continuous) for block in game.space.blocks):
+    if not changes or game.space.frames or any(isinstance(block, Continuous) for block in game.space.blocks):
         return None
     free = np.full(game.space.size, np.inf)
     low, high = (-free, free) if goal is None else (np.asarray(goal.low, float), np.asarray(goal.high, float))

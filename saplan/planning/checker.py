@@ -86,10 +86,9 @@ def exact_rows(problem: Problem, changes: list[int]) -> dict[RowName, ExactRow]:
             least, most = {j: delta[j] - width[j] for j in changes}, {j: delta[j] + width[j] for j in changes}
             size, whole = (row.size, True) if isinstance(row, CircleRow) else (0, row.whole)
             rows[i, -1] = ExactRow(low, high, start, least, most, size, whole)
-        elif row is not None:
+        elif row is not None and not isinstance(row, GroupRow):
+            # What a change adds to being at an element of a group depends on the element: proofs leave groups out.
             ends_at = problem.ends_at(i)
-            if isinstance(row, GroupRow):
-                continue  # what a change adds to being at an element depends on the element
             for v in range(row.size):
                 adds = {j: Fraction(_flow(int(problem.changes[j, i]), row.size, v)) for j in changes}
                 low, high = Fraction(int(ends_at == {v})), Fraction(int(v in ends_at))

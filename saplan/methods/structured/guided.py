@@ -33,7 +33,12 @@ ROUNDS = 8
 def guided_route(
     agent: "StructuredAgent", planner: PlannerSettings, shallow: Route, rho: Float32[np.ndarray, "K"], raised: Raised
 ) -> Route:
-    """Route to the goal of a search that reached its bound: along a plan of the equation, else by A*."""
+    """Route to the goal of a search that reached its bound: along a plan of the equation, else by A*.
+
+    Changes in the body's own frame do not add up, whatever their order, so there is no equation for poses.
+    """
+    if agent.game.space.frames:
+        return shallow
     grain = np.asarray(agent.game.space.grain, np.float32)
     edges = lambda nodes: agent.edges(nodes, planner)  # noqa: E731
 
