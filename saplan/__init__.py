@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from saplan.envs.external import ExternalWorld, success_by_goal
     from saplan.envs.gymnasium_env import GymWorld, gym_world
     from saplan.envs.jax_env import JaxWorld, jax_world
+    from saplan.envs.moves import DiscreteMoves, MujocoStates
     from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError
     from saplan.experiments.result_file import write_result
     from saplan.games import Exchange, Game, Mining, Switches, make_game, task_set
@@ -36,6 +37,7 @@ _HOMES = {
     "saplan.envs.external": ("ExternalWorld", "success_by_goal"),
     "saplan.envs.gymnasium_env": ("GymWorld", "gym_world"),
     "saplan.envs.jax_env": ("JaxWorld", "jax_world"),
+    "saplan.envs.moves": ("DiscreteMoves", "MujocoStates"),
     "saplan.errors": ("InputError", "NoPathError", "NotFiniteError", "StoppedError"),
     "saplan.experiments.result_file": ("write_result",),
     "saplan.games": ("Exchange", "Game", "Mining", "Switches", "make_game", "task_set"),
@@ -64,6 +66,7 @@ __all__ = [
     "Categorical",
     "CurriculumSettings",
     "Cyclic",
+    "DiscreteMoves",
     "EvalResult",
     "Exchange",
     "Exogenous",
@@ -76,6 +79,7 @@ __all__ = [
     "Integer",
     "JaxWorld",
     "Mining",
+    "MujocoStates",
     "Natural",
     "NoPathError",
     "NotFiniteError",
