@@ -149,7 +149,7 @@ def gym_world(
     name: str | None = None,
     places: Sequence[str] = (),
     vital: Sequence[str] = (),
-    hold: int = 1,
+    hold: int | Sequence[int] = 1,
     normalise: "int | GymWorld" = 0,
 ) -> GymWorld:
     """A Gymnasium environment, by its id or from a function, as a world with named attributes and test goals.
@@ -160,7 +160,7 @@ def gym_world(
     - `places`: attributes that identify a place, such as the position, needed if the same observation never occurs
       twice.
     - `vital`: attributes that the agent needs to survive, such as health.
-    - `hold`: steps of the environment that an action is repeated for, fewer if ρ changes.
+    - `hold`: steps of the environment that every action is repeated for, or one number for each; fewer if ρ changes.
     - `normalise`: random moves by which observations are brought to mean 0 and deviation 1, before anything is learnt;
       or another world, to read observations as that one does.
 
@@ -169,8 +169,6 @@ def gym_world(
     """
     maker = functools.partial(gymnasium.make, make) if isinstance(make, str) else make
     validate_names(space, goals, places, vital)
-    if hold < 1:
-        raise InputError(f"hold must be at least 1, got {hold}")
     player = functools.partial(Player, maker, attributes, space, endless, hold)
     if normalise:
         player = functools.partial(player, reader=_normalising(player, normalise))

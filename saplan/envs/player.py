@@ -14,7 +14,7 @@ from saplan.errors import InputError
 
 GymAttributes = Callable[[Any, dict[str, Any], Any], Sequence[float]]
 """(observation, info, unwrapped environment) → ρ."""
-SAMPLED = 10
+SAMPLED = 20
 """Episodes in a sample of observations."""
 
 
@@ -37,14 +37,17 @@ class Player:
         attributes: GymAttributes,
         space: Product,
         endless: bool = False,
-        hold: int = 1,
+        hold: int | Sequence[int] = 1,
         reader: Reader | None = None,
     ) -> None:
-        """Makes the environment. A move repeats its action for `hold` steps, or until ρ changes."""
-        self.env, self.attributes, self.space, self.endless, self.hold = make(), attributes, space, endless, hold
+        """Makes the environment. A move repeats its action for `hold` steps, of all or of each, or until ρ changes."""
+        self.env, self.attributes, self.space, self.endless = make(), attributes, space, endless
         if not isinstance(self.env.action_space, spaces.Discrete):
             raise InputError(f"actions must be discrete, these are {self.env.action_space}")
         self.actions, self.first = int(self.env.action_space.n), int(self.env.action_space.start)
+        self.hold = (hold,) * self.actions if isinstance(hold, int) else tuple(hold)
+        if len(self.hold) != self.actions or min(self.hold) < 1:
+            raise InputError(f"hold must be a number of steps, or one for each of {self.actions} actions, got {hold}")
         self.reader: Reader = reader or reader_of(self.env.observation_space)
 
     def reset(self, seed: int) -> Snapshot:
@@ -53,7 +56,7 @@ class Player:
 
     def step(self, action: int, rho: np.ndarray) -> Snapshot:
         """The step after a move from ρ: two changes never become one, unless one step of the environment makes both."""
-        for _ in range(self.hold):
+        for _ in range(self.hold[action]):
             observation, _, terminated, truncated, info = self.env.step(self.first + action)
             ends = (False, False) if self.endless else (bool(terminated or truncated), bool(terminated))
             after = self._rho(observation, info)
@@ -62,13 +65,13 @@ class Player:
         return Snapshot(self.reader.read(observation), after, *ends)
 
     def sample(self, moves: int) -> list[Any]:
-        """Observations of random moves, always the same: ten episodes with the first seeds."""
+        """Observations of random moves, always the same."""
         rng, seen = np.random.default_rng(0), []
         for k in range(moves):
             if k % -(-moves // SAMPLED) == 0:
                 self.env.reset(seed=k)
             action = int(rng.integers(self.actions))
-            for _ in range(self.hold):
+            for _ in range(self.hold[action]):
                 observation, _, terminated, truncated, _ = self.env.step(self.first + action)
                 if terminated or truncated:
                     self.env.reset(seed=moves + k)

@@ -159,12 +159,12 @@ class SnapshotHost:
             if len(row) < clock or not all(0 <= action < self.actions for action in row[:clock].tolist()):
                 raise InputError(f"the actions saved for the episode with seed {ticket} do not fit its clock")
         here = {k: (ticket, 0, START) for k, (ticket, _, _) in enumerate(ends)}
-        self.reset(np.array([key[0] for key in ends], np.int64))
+        self.reset(np.array([key[0] for key in ends], np.int32))
         for clock in range(rows.shape[-1]):
             moving = [k for k, end in enumerate(ends) if clock < end[1]]
-            columns = [np.array(column, np.int64) for column in zip(*(here[k] for k in moving), strict=True)]
+            columns = [np.array(column, np.int32) for column in zip(*(here[k] for k in moving), strict=True)]
             taken = rows[moving, clock]
-            self.step(*(columns or [np.zeros(0, np.int64)] * 3), taken)
+            self.step(*(columns or [np.zeros(0, np.int32)] * 3), taken)
             here |= {k: (here[k][0], clock + 1, extended(here[k][2], int(a))) for k, a in zip(moving, taken, strict=True)}
         for k, key in enumerate(ends):
             if here[k] != key:

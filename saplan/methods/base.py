@@ -79,7 +79,9 @@ class KnowledgeUpdate(Generic[Knowledge]):
     knowledge: Knowledge
     targets: TargetMaker
     reward: Float[Array, "time lanes"] | None = None
-    """Exploration reward of every step; None for a method that does not explore."""
+    """Exploration reward of every step that the policy learns from; None for a method that does not explore."""
+    rollout: Rollout | None = None
+    """What the policy learns from; None for the new rollout alone."""
     edge_losses: Float[Array, "batches"] | None = None
     """Losses of the edge detector, where there is one."""
 
@@ -157,15 +159,16 @@ class Method(abc.ABC, Generic[Knowledge]):
         key, play_key, knowledge_key, policy_key = jax.random.split(learner.key, 4)
         rollout = self.play(game, settings, learner, play_key)
         learnt = self.learn(game, settings, learner, rollout, knowledge_key)
-        reward, scale = scaled_reward(learner, rollout.trajectory, learnt.reward)
-        values = value_rollout(game, settings, learner.policy, rollout)
+        lesson = learnt.rollout or rollout
+        reward, scale = scaled_reward(learner, lesson.trajectory, learnt.reward)
+        values = value_rollout(game, settings, learner.policy, lesson)
         targets, subgoals = learnt.targets(values, reward)
         policy, policy_moments, losses = descend(
             lambda policy, rows: policy_loss(policy, subgoals, take_rows(targets, rows)),
             learner.policy,
             learner.policy_moments,
             learning_rate(settings, learner.updates, total),
-            shuffle(settings, policy_key),
+            shuffle(settings, policy_key, len(lesson.flat.action)),
         )
         report = report_on(rollout.flat, *self.known(learnt.knowledge), learnt, losses)
         updates = learner.updates + 1

@@ -1,6 +1,6 @@
 """The structured agent: finds a path to any goal written in attributes, and carries it out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -19,10 +19,10 @@ from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor, RouteFinder
 from saplan.methods.policy import Policy
 from saplan.methods.structured.edge_detector import EdgeDetector
-from saplan.methods.structured.guided import guided_route
+from saplan.methods.structured.guided import dial_routes, guided_route
 from saplan.methods.structured.memory import Memory, Visited, marginals
 from saplan.methods.structured.settings import StructuredSettings
-from saplan.planning import Edges, ExpectedRoute, Landscape, Outcome, Plan, Raised, Route, SpreadEdges, search
+from saplan.planning import DialRoute, Edges, ExpectedRoute, Landscape, Outcome, Plan, Raised, Route, SpreadEdges, search
 from saplan.rl.repeated_actions import empty_history
 
 BATCHES = (64, 256, 1024)
@@ -107,8 +107,11 @@ class StructuredAgent(eqx.Module):
 
     def routes(
         self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
-    ) -> list[Route]:
+    ) -> Sequence[Route | DialRoute]:
         """Routes along mean changes from several ρ to a goal each; `raised` names edges with an added cost."""
+        direct = dial_routes(self, planner, rho, goals, raised) if planner.algebra else None
+        if direct is not None:
+            return direct
         found = search(
             rho,
             np.asarray(goals.low),

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
+from saplan.algebra import Cyclic
+from saplan.goals import Goal
 from saplan.methods.agent import PlannerSettings
-from saplan.planning import Outcome, Raised, Route
+from saplan.planning import DialRoute, Outcome, Raised, Route
 from saplan.planning.algebraic import find_plan
 from saplan.planning.astar import astar
 from saplan.planning.graph import Graph
@@ -50,6 +52,24 @@ def guided_route(
     if np.isfinite(planner.max_seconds):  # a person waits, and A* may take long
         return replace(shallow, outcome=Outcome.LATE)
     return astar(rho, shallow.low, shallow.high, grain, edges, potential(problem), planner.max_nodes, raised)
+
+
+def dial_routes(
+    agent: "StructuredAgent", planner: PlannerSettings, rho: Float32[np.ndarray, "n K"], goals: Goal, raised: Raised
+) -> list[DialRoute] | None:
+    """Routes by the equation alone, where all trusted changes turn dials of one size; None where some do not."""
+    space, found = agent.game.space, []
+    if not all(isinstance(block, Cyclic) for block in space.blocks):
+        return None
+    deltas, costs = np.asarray(agent.memory.delta, float), np.where(np.asarray(agent.trusted), 1.0, np.inf)
+    for start, low, high in zip(rho, np.asarray(goals.low, float), np.asarray(goals.high, float), strict=True):
+        problem = Problem(space, np.asarray(start, float), low, high, deltas, costs)
+        grain = np.asarray(space.grain, np.float32)
+        route = DialRoute.find(problem, lambda nodes: agent.edges(nodes, planner), grain, raised)
+        if route is None:
+            return None
+        found.append(route)
+    return found
 
 
 def limits_of(planner: PlannerSettings) -> Limits:

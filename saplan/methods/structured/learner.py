@@ -29,6 +29,7 @@ from saplan.methods.structured.memory import (
     empty_memory,
     remember,
 )
+from saplan.methods.structured.past_rollouts import PastRollouts, no_rollouts, with_past
 from saplan.methods.structured.proposals import proposal_weights
 from saplan.methods.structured.settings import StructuredSettings, structured_settings
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step, for_each_used
@@ -44,6 +45,8 @@ class StructuredKnowledge(eqx.Module):
     detector_moments: optax.OptState
     positives: Replay
     outcomes: Replay
+    past: PastRollouts | None = None
+    """Earlier rollouts; None where the policy learns from the new one alone."""
 
 
 class Structured(Method[StructuredKnowledge]):
@@ -72,6 +75,7 @@ class Structured(Method[StructuredKnowledge]):
             detector_moments=ADAM.init(detector),
             positives=empty_replay(game.space, settings.capacity, settings.positives),
             outcomes=empty_replay(game.space, settings.capacity, settings.outcomes),
+            past=no_rollouts(game, settings, lanes) if settings.replay else None,
         )
         return knowledge, lanes
 
@@ -111,11 +115,14 @@ class Structured(Method[StructuredKnowledge]):
 
         keys = jax.random.split(key, settings.edge_steps)
         detector, moments, losses = descend(loss, before.detector, before.detector_moments, settings.edge_rate, keys)
-        reward = exploration_reward(memory, detector, space, rollout.trajectory, settings)
-        knowledge = StructuredKnowledge(memory, detector, moments, positives, outcomes)
-        return KnowledgeUpdate(
-            knowledge, partial(transition_targets, space, settings, memory, entry, rollout), reward, losses
-        )
+        past, lesson = before.past, rollout
+        if past is not None:
+            past, lesson = with_past(game, past, rollout, jax.random.fold_in(key, settings.edge_steps), settings.replay)
+            entry = jnp.where(lesson.flat.changed, memory.index(space, lesson.flat.delta), NO_ENTRY)
+        reward = exploration_reward(memory, detector, space, lesson.trajectory, settings)
+        knowledge = StructuredKnowledge(memory, detector, moments, positives, outcomes, past)
+        targets = partial(transition_targets, space, settings, memory, entry, lesson)
+        return KnowledgeUpdate(knowledge, targets, reward, lesson, losses)
 
     def known(self, knowledge: StructuredKnowledge) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
         return knowledge.memory.size, knowledge.memory.overflow

@@ -37,6 +37,12 @@ class StructuredSettings(ExploringSettings):
     """Transitions below this share of all changes are neither proposed nor planned with. Where attributes are read off
     observations, these are misreadings."""
 
+    replay: int = 0
+    """Earlier rollouts that the policy learns from in every update, besides the new one. Useful where a step of the
+    world costs more than learning from it (paper: 0)."""
+    replay_size: int = 32
+    """Rollouts that are kept for that; the oldest is dropped first."""
+
     positives: int = 4096
     """Replay of places where a transition was feasible, per transition."""
     outcomes: int = 2048
