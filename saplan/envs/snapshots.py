@@ -165,7 +165,9 @@ class SnapshotHost:
             columns = [np.array(column, np.int32) for column in zip(*(here[k] for k in moving), strict=True)]
             taken = rows[moving, clock]
             self.step(*(columns or [np.zeros(0, np.int32)] * 3), taken)
-            here |= {k: (here[k][0], clock + 1, extended(here[k][2], int(a))) for k, a in zip(moving, taken, strict=True)}
+            here |= {
+                k: (here[k][0], clock + 1, extended(here[k][2], int(a))) for k, a in zip(moving, taken, strict=True)
+            }
         for k, key in enumerate(ends):
             if here[k] != key:
                 raise InputError(f"the actions saved for the episode with seed {key[0]} do not lead to its state")
@@ -213,7 +215,9 @@ class SnapshotHost:
         else:
             self.pool.ask_all("play", np.array([count]), work=f"a step of {count} episodes")
         for k, (key, before, action) in enumerate(rows):
-            snapshot = Snapshot(views["seen"][k].copy(), views["rho"][k].copy(), bool(views["over"][k]), bool(views["lost"][k]))
+            snapshot = Snapshot(
+                views["seen"][k].copy(), views["rho"][k].copy(), bool(views["over"][k]), bool(views["lost"][k])
+            )
             self._keep(key, Kept(views["state"][k].copy(), snapshot, (before.actions, action) if before else None))
 
     def _keep(self, key: Key, step: Kept) -> None:
@@ -223,4 +227,3 @@ class SnapshotHost:
 
     def _batch(self, shape: tuple[int, ...], keys: Sequence[Key]) -> Batch:
         return read_batch(shape, [(key[2], self._find(key).snapshot) for key in keys], self.reader.dtype)
-

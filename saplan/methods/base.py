@@ -99,7 +99,7 @@ class Method(abc.ABC, Generic[Knowledge]):
         """Defaults for a game; with `paper`, the variant nearest to the paper."""
 
     @abc.abstractmethod
-    def encoder(self, space: Product) -> Encoder:
+    def encoder(self, space: Product, settings: Any) -> Encoder:
         """How the policy is shown attributes and subgoals."""
 
     @abc.abstractmethod
@@ -144,7 +144,7 @@ class Method(abc.ABC, Generic[Knowledge]):
         """A learner before its first step, all lanes at the start of a game."""
         game = self.perceived(game)
         policy_key, knowledge_key, lanes_key, key = jax.random.split(key, 4)
-        encoder = self.encoder(game.space)
+        encoder = self.encoder(game.space, settings)
         policy = Policy.init(policy_key, game, encoder, settings.hidden)
         lanes = begin_rollout(game, settings, lanes_key, encoder.subgoal_size)
         knowledge, lanes = self.first_knowledge(game, settings, knowledge_key, lanes)

@@ -22,7 +22,18 @@ from saplan.methods.structured.edge_detector import EdgeDetector
 from saplan.methods.structured.guided import dial_routes, guided_route
 from saplan.methods.structured.memory import Memory, Visited, marginals
 from saplan.methods.structured.settings import StructuredSettings
-from saplan.planning import DialRoute, Edges, ExpectedRoute, Landscape, Outcome, Plan, Raised, Route, SpreadEdges, search
+from saplan.planning import (
+    DialRoute,
+    Edges,
+    ExpectedRoute,
+    Landscape,
+    Outcome,
+    Plan,
+    Raised,
+    Route,
+    SpreadEdges,
+    search,
+)
 from saplan.rl.repeated_actions import empty_history
 
 BATCHES = (64, 256, 1024)

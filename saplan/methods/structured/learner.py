@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 from saplan.algebra import Product
 from saplan.games.game import Game, State
 from saplan.methods.base import KnowledgeUpdate, Learner, Method
-from saplan.methods.encoders import AlgebraEncoder
+from saplan.methods.encoders import AlgebraEncoder, ChangeEncoder
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.edge_detector import EdgeDetector, Replay, edge_loss, empty_replay, push
 from saplan.methods.structured.exploration import exploration_reward
@@ -59,8 +59,8 @@ class Structured(Method[StructuredKnowledge]):
     def settings_for(self, game: Game[Any], paper: bool = False) -> StructuredSettings:
         return structured_settings(game, paper)
 
-    def encoder(self, space: Product) -> AlgebraEncoder:
-        return AlgebraEncoder(space)
+    def encoder(self, space: Product, settings: Any) -> AlgebraEncoder:
+        return AlgebraEncoder(space) if settings.sees_rho else ChangeEncoder(space)
 
     def judge(self, game: Game[Any]) -> Judge:
         return by_first_change(game.space)

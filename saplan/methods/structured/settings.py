@@ -37,6 +37,10 @@ class StructuredSettings(ExploringSettings):
     """Transitions below this share of all changes are neither proposed nor planned with. Where attributes are read off
     observations, these are misreadings."""
 
+    sees_rho: bool = True
+    """Whether the policy sees ρ besides the observation. Without it, what is learnt at one ρ holds at all: useful where
+    ρ has many values and the way to a change does not depend on it."""
+
     replay: int = 0
     """Earlier rollouts that the policy learns from in every update, besides the new one. Useful where a step of the
     world costs more than learning from it (paper: 0)."""
