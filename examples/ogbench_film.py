@@ -8,6 +8,7 @@ the plan presses. Rendering without a display needs `MUJOCO_GL=egl`.
 
 import argparse
 import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def main() -> None:
         steps.append(execution.state)
     frames, clock = [], 0
     keys = [tuple(int(x[0]) for x in (step.ticket, step.clock, step.path)) for step in steps]
-    for before, after in zip(keys, keys[1:], strict=False):
+    for before, after in itertools.pairwise(keys):
         kept = world.host.kept[before]
         plan = agent.plan(jax.tree.map(lambda x: x[0], steps[keys.index(before)]), saplan.Goal(goal, goal))
         planned = {pressed_by(np.asarray(agent.memory.delta)[k], shape) for k in plan.transitions}

@@ -1,6 +1,7 @@
 """Worlds that can save and set their state: one environment plays all episodes, in any order and in any process."""
 
 import functools
+import itertools
 import os
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,7 @@ def test_a_move_is_held_until_something_changes() -> None:
         path.append(world.step(jax.random.key(0), path[-1], jnp.int32(0)))
     clocks = [world.host.kept[tuple(int(x) for x in (s.ticket, s.clock, s.path))].state[2] for s in path]  # type: ignore[union-attr]
     lengths = np.diff(clocks)
-    changed = [bool(jnp.any(a.rho != b.rho)) for a, b in zip(path, path[1:], strict=False)]
+    changed = [bool(jnp.any(a.rho != b.rho)) for a, b in itertools.pairwise(path)]
     assert lengths.max() == 3
     assert sum(changed) == 1
     assert lengths[changed.index(True)] < 3 or clocks[-1] == 9
@@ -211,10 +212,12 @@ def test_observations_are_normalised_the_same_way_every_time() -> None:
 def test_a_world_that_fails_in_a_process_says_why() -> None:
     world = corridor(Fragile, processes=2)
     with pytest.raises(InputError, match=r"in a process that plays environments: ZeroDivisionError: the wall"):
-        for k in range(9):
-            world.workers.reset(np.arange(8, dtype=np.int32))
-            positions = [np.arange(8, dtype=np.int32), np.zeros(8, np.int32), np.zeros(8, np.int32)]
-            for clock in range(k):
-                path = world.workers.step(*positions, np.zeros(8, np.int32))[0]
-                positions = [np.arange(8, dtype=np.int32), np.full(8, clock + 1, np.int32), path]
+        to_the_wall(world)
     world.host.pool.end()  # type: ignore[union-attr]
+
+
+def to_the_wall(world: GymWorld) -> None:
+    tickets, zeros = np.arange(8, dtype=np.int32), np.zeros(8, np.int32)
+    path = world.workers.reset(tickets)[0]
+    for clock in range(8):
+        path = world.workers.step(tickets, zeros + clock, path, zeros)[0]

@@ -12,9 +12,9 @@ from gymnasium import spaces
 
 from saplan.algebra import Cyclic, Natural, Product
 from saplan.envs.episodes import Host
-from saplan.envs.player import Player
 from saplan.envs.gymnasium_env import GymWorld, gym_world
 from saplan.envs.jax_env import JaxWorld, jax_world
+from saplan.envs.player import Player
 from saplan.envs.pool import Pool
 
 FLOORS = 4
