@@ -2,14 +2,16 @@
 
     python benchmarks/puzzles.py 4x6 --seed 0 --out runs/4x6-0 --json results/ogbench/4x6-0.json
 
-Trains with the world and the settings of `examples/ogbench_puzzle.py`, or continues an interrupted training, and
-measures the agent. `--agent` measures a saved agent instead.
+Trains with the world and the settings of `examples/ogbench_puzzle.py`, for at most `--minutes`, and measures the agent.
+`--agent` measures a saved agent instead.
 """
 
 import argparse
 import dataclasses
+import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ from saplan.planning.modular import eliminate
 from saplan.planning.problem import Problem
 from saplan.planning.proof import find_certificate
 from saplan.planning.search import Outcome
+from saplan.training.loop import Loop
+from saplan.training.store import save_agent
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import ogbench_puzzle as example
@@ -97,25 +101,35 @@ def unreachable(agent: saplan.StructuredAgent, size: str, count: int) -> dict[st
     return {**found, "median_seconds_per_plan": float(np.median(seconds)), "example": words}
 
 
-def measure(agent: saplan.StructuredAgent, options: argparse.Namespace) -> dict[str, Any]:
-    """Everything that is measured of one agent."""
-    size, processes = options.size, options.processes
-    began = time.monotonic()
+def train(world: saplan.GymWorld, options: argparse.Namespace) -> tuple[saplan.StructuredAgent, dict[str, Any]]:
+    """Trains until all moves are made or the time is up, and saves the agent."""
+    config = saplan.run_config(world, options.steps, options.seed, example.SETTINGS, "structured", 0, 0)
+    loop, began = Loop([config], 8), time.monotonic()
+    while loop.done < loop.updates and (not loop.chunks or time.monotonic() - began < 60 * options.minutes):
+        (progress,) = loop.chunk()
+        if loop.chunks % 5 == 1:
+            print(progress.line(), flush=True)
+    (agent,) = loop.agents()
+    save_agent(options.out, agent, config)
+    seconds = round(time.monotonic() - began, 1)
+    rates = {"last_attempts": progress.attempt_success, "steps_per_attempt": progress.attempt_steps}
+    return agent, {"moves": progress.steps, "seconds": seconds, **rates, "settings": vars(example.SETTINGS)}
+
+
+def measurements(agent: saplan.StructuredAgent, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """What is measured of one agent, part by part."""
+    size, processes, began = options.size, options.processes, time.monotonic()
+    yield {"changes": learnt_changes(agent, size)}
     success = example.evaluate(agent, size, 5 * options.episodes, processes=processes)
-    tasks_seconds = time.monotonic() - began
-    others = example.evaluate(agent, size, options.goals, OtherGoals, processes)
-    memory = agent.memory
-    tried = [int(x) for x in np.asarray(memory.tried)[: int(memory.size)]]
-    return {
+    yield {
         "success": float(success.mean()),
         "success_by_task": success.reshape(-1, 5).mean(axis=0).tolist(),
         "episodes": int(success.size),
-        "seconds": round(tasks_seconds, 1),
-        "other_goals": {"goals": options.goals, "success": float(others.mean())},
-        "changes": learnt_changes(agent, size),
-        "random_states": unreachable(agent, size, options.goals),
-        "attempts": sum(tried),
+        "evaluation_seconds": round(time.monotonic() - began, 1),
     }
+    yield {"random_states": unreachable(agent, size, options.goals)}
+    others = example.evaluate(agent, size, options.goals, OtherGoals, processes)
+    yield {"other_goals": {"goals": options.goals, "success": float(others.mean())}}
 
 
 def main() -> None:
@@ -123,27 +137,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("size", choices=example.LIMITS)
     parser.add_argument("--steps", type=int, default=example.STEPS)
+    parser.add_argument("--minutes", type=float, default=60.0, help="of training, at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=50, help="of each of the five tasks")
     parser.add_argument("--goals", type=int, default=200, help="random goals")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="directory for the agent")
     parser.add_argument("--agent", type=Path, help="a saved agent, in place of training")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     world = example.puzzle(options.size, options.processes)
-    began = time.monotonic()
+    result: dict[str, Any] = {"size": options.size, "seed": options.seed, "cores": len(os.sched_getaffinity(0))}
     if options.agent:
         agent: Any = saplan.load(options.agent, world)
     else:
-        config = saplan.run_config(world, options.steps, options.seed, example.SETTINGS, "structured", 4, 0)
-        run = saplan.RunOptions(progress=lambda now: print(now.line(), flush=True), chunk=8)
-        (agent,) = saplan.train_runs([config], [options.out], run, resume=True)
-    seconds = round(time.monotonic() - began, 1)
-    result = {"size": options.size, "seed": options.seed, "moves": options.steps, "training_seconds": seconds}
-    result |= measure(agent, options)
-    print(result, flush=True)
-    saplan.write_result(options.json, result, "ogbench", "mujoco")
+        agent, result["training"] = train(world, options)
+    for part in measurements(agent, options):
+        result |= part
+        print(part, flush=True)
+        saplan.write_result(options.json, result, "ogbench", "mujoco")
 
 
 if __name__ == "__main__":
