@@ -26,7 +26,7 @@ SIDES = [(1, 0, 0.05), (-1, 0, 0.05), (0, 1, 0.05), (0, -1, 0.05)]
 MOVES = [(*direction, 0, 1) for direction in [*SIDES, *SIDES, (0, 0, 1), (0, 0, -1)]]
 # Control steps of each: one button further, less than half as far, up, and down.
 HOLD = [5] * 4 + [2] * 4 + [3, 3]
-STEPS = 150_000
+STEPS = 80_000
 # The first numbers of an observation: joints, effector and gripper; those of the buttons follow.
 ARM = 19
 FIELDS = ("_cur_button_states", "_target_button_states", "_success")
