@@ -46,7 +46,7 @@ def pressed_by(change: np.ndarray, shape: tuple[int, int]) -> int:
     """The button in the middle of a change: those beside it change with it."""
     places = np.array(np.unravel_index(np.flatnonzero(change), shape)).T
     near = np.abs(np.indices(shape).reshape(2, -1).T[:, None] - places[None]).sum(axis=-1) <= 1
-    return int(np.argmax(near.all(axis=1) & change.astype(bool) | (near.sum(axis=1) == len(places)) & near.all(axis=1)))
+    return int(np.argmax(near.all(axis=1) & change.astype(bool)))
 
 
 def main() -> None:
@@ -60,21 +60,22 @@ def main() -> None:
     trained: Any = saplan.load(options.run, example.puzzle(options.size, 0))
     world = example.puzzle(options.size, 0, example.Tasks, trained.game)
     agent = dataclasses.replace(trained, game=world)
-    env: Any = world.host.player.env
+    host: Any = world.host
+    env = host.player.env
     shape = tuple(map(int, options.size.split("x")))
     states = jax.vmap(world.begin)(jnp.array([options.task - 1]))
     goal = np.array(env.task(options.task - 1)["goal_button_states"], np.float32)
-    execution = agent.executor(states, saplan.Goal(goal[None], goal[None]))
+    execution = agent.executor(states, saplan.Goal(goal[None], goal[None]), example.PLANNER)
     steps = [states]
     for _ in execution.moves(example.LIMITS[options.size], seed=0):
         steps.append(execution.state)
     frames, clock = [], 0
     keys = [tuple(int(x[0]) for x in (step.ticket, step.clock, step.path)) for step in steps]
     for before, after in itertools.pairwise(keys):
-        kept = world.host.kept[before]
+        kept = host.kept[before]
         plan = agent.plan(jax.tree.map(lambda x: x[0], steps[keys.index(before)]), saplan.Goal(goal, goal))
         planned = {pressed_by(np.asarray(agent.memory.delta)[k], shape) for k in plan.transitions}
-        action = world.host.kept[after].actions[1]
+        action = host.kept[after].actions[1]
         env.set_state(kept.state)
         for _ in range(example.HOLD[action]):
             env.step(action)

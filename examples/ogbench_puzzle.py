@@ -26,14 +26,13 @@ SIDES = [(1, 0, 0.05), (-1, 0, 0.05), (0, 1, 0.05), (0, -1, 0.05)]
 MOVES = [(*direction, 0, 1) for direction in [*SIDES, *SIDES, (0, 0, 1), (0, 0, -1)]]
 # Control steps of each: one button further, less than half as far, up, and down.
 HOLD = [5] * 4 + [2] * 4 + [3, 3]
-STEPS = 80_000
-# The first numbers of an observation: joints, effector and gripper; those of the buttons follow.
-ARM = 19
+# Moves of training; and the first numbers of an observation: joints, effector and gripper, before those of the buttons.
+STEPS, ARM = 80_000, 19
 FIELDS = ("_cur_button_states", "_target_button_states", "_success")
-SETTINGS = saplan.StructuredSettings(
-    lanes=32, rollout=16, replay=15, replay_size=128, minibatches=128, attempt_steps=20, repeat_cost=0.0,
-    capacity=64, rare=0.005, sees_rho=False,
-)  # fmt: skip
+SETTINGS = saplan.StructuredSettings(lanes=32, rollout=16, replay=15, replay_size=128, minibatches=128, capacity=64,
+                                     attempt_steps=20, repeat_cost=0.0, rare=0.005, sees_rho=False)  # fmt: skip
+# As in training: a press that takes longer than expected is not given up, and actions are drawn as they were learnt.
+PLANNER = saplan.PlannerSettings(temperature=None, patience=np.inf, attempt_steps=20)
 
 
 class Puzzle(saplan.MujocoStates):
@@ -76,28 +75,24 @@ def evaluate(agent: Any, size: str, episodes: int, kind: type[Puzzle] = Tasks, p
     """The benchmark's own success of so many episodes."""
     world = puzzle(size, processes, kind, agent.game)
     states = jax.vmap(world.begin)(jnp.arange(episodes))
-    wanted = np.array([world.host.player.env.task(k)["goal_button_states"] for k in range(episodes)], np.float32)
-    execution = dataclasses.replace(agent, game=world).executor(states, saplan.Goal(wanted, wanted))
+    host: Any = world.host
+    wanted = np.array([host.player.env.task(k)["goal_button_states"] for k in range(episodes)], np.float32)
+    execution = dataclasses.replace(agent, game=world).executor(states, saplan.Goal(wanted, wanted), PLANNER)
     execution.run(LIMITS[size], seed=0)
     return np.asarray(execution.state.lost)
 
 
 def main() -> None:
-    """Trains or resumes, evaluates, prints and writes."""
+    """Trains, evaluates and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("size", choices=LIMITS)
-    parser.add_argument("--steps", type=int, default=STEPS, help="moves of training")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--episodes", type=int, default=50)
-    parser.add_argument("--processes", type=int, default=2)
+    for name, default in {"--steps": STEPS, "--seed": 0, "--episodes": 50}.items():
+        parser.add_argument(name, type=int, default=default)
     parser.add_argument("--out", type=Path, default=Path("runs/ogbench"))
     options = parser.parse_args()
-    config = saplan.run_config(
-        puzzle(options.size, options.processes), options.steps, options.seed, SETTINGS, "structured", 0, 0
-    )
-    run = saplan.RunOptions(progress=saplan.ProgressBar())
-    (agent,) = saplan.train_runs([config], [options.out], run, resume=True)
-    success = evaluate(agent, options.size, 5 * options.episodes, processes=options.processes)
+    world, bar = puzzle(options.size), saplan.ProgressBar()
+    agent = saplan.train(world, options.steps, options.seed, SETTINGS, options.out, eval_points=0, progress=bar)
+    success = evaluate(agent, options.size, 5 * options.episodes)
     print(f"{options.size}: success {success.mean():.1%}, by task {success.reshape(-1, 5).mean(axis=0)}")
 
 

@@ -65,6 +65,13 @@ class DialRoute:
         """Why there is no path from a ρ that has none."""
         return Outcome.UNREACHABLE
 
+    @property
+    def met(self) -> Float32[np.ndarray, "n K"]:
+        """The start, and every ρ that one change leads to from there."""
+        start = np.asarray(self.problem.start, float)[None]
+        ends = self.problem.repeat(start, np.flatnonzero(self.problem.usable))
+        return np.concatenate([start, ends]).astype(np.float32)
+
     def knows(self, rho: Rho) -> bool:
         """Always: the equation can be solved from any ρ."""
         return True
