@@ -40,7 +40,19 @@ def test_the_wheel_installs_and_works_without_the_repository(tmp_path: Path) -> 
     site = Path(done(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=empty).strip())
     borrowed = [path for path in sys.path if path.endswith("-packages") and Path(path) != ROOT]
     (site / "borrowed.pth").write_text("\n".join([sysconfig.get_path("purelib"), *borrowed]))
-    done(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=empty)
+    done(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        wheel,
+        cwd=empty,
+    )
     where = done(python, "-c", "import saplan; print(saplan.__file__)", cwd=empty).strip()
     assert Path(where).is_relative_to(tmp_path)
     saplan = python.with_name("saplan")

@@ -17,6 +17,7 @@ from saplan.goals import Goal
 from saplan.methods.decision import Decision
 from saplan.methods.policy import Policy, execution_preference
 from saplan.planning import Outcome
+from saplan.planning.search import html_table
 from saplan.rl.repeated_actions import History, empty_history, extend
 from saplan.rl.settings import Settings
 
@@ -35,14 +36,31 @@ class Attempt:
     steps: int
 
 
-@dataclass
+@dataclass(repr=False)
 class EvalResult:
-    """How the tasks of an evaluation went."""
+    """How the tasks of an evaluation went. It prints as a summary."""
 
     success: Bool[np.ndarray, "tasks"]
     steps: Int[np.ndarray, "tasks"]
     """Steps until success, or the whole budget."""
     attempts: list[Attempt] = field(default_factory=list)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What a summary says, with its figures."""
+        done, made = int(self.success.sum()), sum(attempt.success for attempt in self.attempts)
+        rows = [("success", f"{self.success.mean():.1%} ({done} of {len(self.success)} tasks)")]
+        if done:
+            rows.append(("steps per success", f"{self.steps[self.success].mean():.1f}"))
+        if self.attempts:
+            rows.append(("attempts", f"{len(self.attempts)}, {made / len(self.attempts):.1%} of them successful"))
+        return rows
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:<18} {figure}" for name, figure in self.rows())
+
+    def _repr_html_(self) -> str:
+        """A table, for notebooks."""
+        return html_table("evaluation", ["", ""], self.rows())
 
 
 class Executor(abc.ABC, Generic[State]):

@@ -1,7 +1,9 @@
 """Shortest paths: Dijkstra in the implicit graph, bounded, with its outcome as a value."""
 
 import enum
+import html
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +14,8 @@ from scipy.sparse.csgraph import dijkstra
 
 from saplan.planning.graph import NO_NODE, EdgeFunction, Graph, Nodes, Raised, raised_at, with_raised
 
+WIDTH = 80
+"""Columns of a printed plan."""
 MOST_BESIDE = 256
 """Length of a path whose surroundings are looked at."""
 FREE = 1e-9
@@ -41,11 +45,15 @@ class PlannedTransition:
     """Probability of success by the method's estimate; None if it has none."""
     steps: float | None
     """Expected environment steps; None if the method has no estimate."""
+    words: str = ""
+    """Its name by the rules of the game, or its change as text; empty before an agent has named it."""
+    result: str = ""
+    """The attributes that it changes, with their new values."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
-    """A path of transitions from a start, or the reason why there is none."""
+    """A path of transitions from a start, or the reason why there is none. It prints as a table."""
 
     outcome: Outcome
     cost: float = np.inf
@@ -64,6 +72,52 @@ class Plan:
     def transitions(self) -> tuple[int, ...]:
         """Numbers of the transitions along the path."""
         return tuple(step.transition for step in self.path)
+
+    @property
+    def summary(self) -> str:
+        """How the search ended, and what the path costs, in one line."""
+        if not self.path:
+            return self.outcome.value
+        parts = [f"{self.outcome.value}: {len(self.path)} transition{'s' if len(self.path) > 1 else ''}"]
+        chances, steps = ([getattr(step, name) for step in self.path] for name in ("probability", "steps"))
+        if None not in chances:
+            parts.append(f"p {np.prod(chances):.2f} in all")
+        return ", ".join(parts if None in steps else [*parts, f"about {sum(steps):.0f} steps"])
+
+    def __repr__(self) -> str:
+        rows = [
+            plan_row(k, step.words or f"transition {step.transition}", step.probability, step.steps, step.result)
+            for k, step in enumerate(self.path, start=1)
+        ]
+        return "\n".join([self.summary, *rows])
+
+    def _repr_html_(self) -> str:
+        """A table, for notebooks."""
+        rows = [
+            [str(k), step.words, "" if step.probability is None else f"{step.probability:.2f}",
+             "" if step.steps is None else f"{step.steps:.0f}", step.result]
+            for k, step in enumerate(self.path, start=1)
+        ]  # fmt: skip
+        return html_table(self.summary, ["", "transition", "p of success", "expected steps", "then"], rows)
+
+
+def plan_row(number: int, words: str, probability: float | None, steps: float | None, result: str) -> str:
+    """One transition of a plan, in at most 80 columns."""
+    chance = "" if probability is None else f"p {probability:.2f}"
+    time = "" if steps is None else f"~{steps:.0f} step{'s' if round(steps) != 1 else ''}"
+    return shortened(f"{number:4d}. {shortened(words, 26):<26} {chance:<6}  {time:<9}  → {result}", WIDTH)
+
+
+def shortened(text: str, width: int) -> str:
+    """Text of at most this many characters; an ellipsis stands for the rest."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as HTML, everything escaped."""
+    cells = [("th", head), *(("td", row) for row in rows)] if rows else []
+    lines = ["<tr>" + "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in row) + "</tr>" for tag, row in cells]
+    return f"<table><caption>{html.escape(caption)}</caption>{''.join(lines)}</table>"
 
 
 class Successors(NamedTuple):

@@ -1,14 +1,13 @@
 """A decision in words and rounded numbers, for the command line, the page, the films and JSON."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from saplan.algebra import Product
-from saplan.games import Game
+from saplan.games.rules import name_of
 from saplan.methods.agent import Agent
 from saplan.methods.decision import Alternatives, Decision
 from saplan.planning import AnyRoute, Outcome
@@ -81,15 +80,6 @@ def explain(agent: Agent, decision: Decision) -> Explanation:
         words = ": ".join([outcome.value, *_never_met(agent.perceived.space, decision.route)])
     options = _options(agent, weighed, decision.chosen)
     return Explanation(found, words, outcome.name.lower(), path, options, weighed.unit)
-
-
-def name_of(game: Game[Any], delta: Float[np.ndarray, "K"]) -> str:
-    """Name of a change by the rules of the game, or the change as text if it has none."""
-    slack = np.array([block.tolerance for block in game.space.blocks])
-    for words, known in game.admissible():
-        if np.all(np.abs(np.asarray(known) - delta) <= slack + 1e-6):
-            return words
-    return game.space.format_delta(delta)
 
 
 def _named(agent: Agent, delta: Float[np.ndarray, "K"]) -> tuple[str, str]:

@@ -9,12 +9,14 @@ from jaxtyping import Float
 
 from saplan.errors import NoPathError
 from saplan.games.game import uncertain_attributes
+from saplan.games.rules import changed_text, name_of
 from saplan.goals import format_goal, parse_goal
 from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_goal
 from saplan.methods.executor import Attempt
 from saplan.planning.certificate import why_not
+from saplan.planning.search import WIDTH, plan_row, shortened
 from saplan.render.ansi import scene_text, strong
-from saplan.render.explanation import Explanation, PlanStep, explain
+from saplan.render.explanation import Explanation, explain
 
 HOLDS = "the goal holds already"
 
@@ -62,6 +64,18 @@ class Story:
         """The error for a person whose task has no plan."""
         return NoPathError(f"no plan: {self.verdict}; nothing was done (--anyway lets the agent try all the same)")
 
+    def rows(self) -> Iterator[str]:
+        """The plan, one row per transition."""
+        before: Sequence[float] = tuple(map(float, self.executor.rho[0]))
+        for number, step in enumerate(self.explanation.path, start=1):
+            result = changed_text(self.agent.perceived.space, before, step.rho)
+            yield plan_row(number, step.name, step.chance, step.steps, result)
+            before = step.rho
+
+    def name(self, attempt: Attempt) -> str:
+        """The words of the transition that an attempt was for."""
+        return name_of(self.agent.game, np.array(attempt.delta))
+
     def carry_out(self, budget: int) -> Iterator[tuple[list[Attempt], Explanation | None]]:
         """Step until the goal holds or the budget is spent; yields after each step the attempts that ended, and the
         next decision if it changes the plan.
@@ -105,21 +119,20 @@ def narrate(
     yield "\n" + strong(f"Plan: {story.verdict}", colour)
     if doubts := uncertain_attributes(agent.game, story.state):
         yield f"  made on attributes that are not sure: {', '.join(f'{name} ({p:.0%})' for name, p in doubts)}"
-    for number, plan_step in enumerate(story.explanation.path, start=1):
-        yield f"  {number:2d}. {plan_step.change:<32} → {text(plan_step.rho)}{_expected(plan_step)}"
+    yield from story.rows()
     if not story.found and not anyway:
         raise story.refusal()
 
     yield "\n" + strong("Carrying it out", colour)
     for ended, decision in story.carry_out(budget):
         for attempt in ended:
-            change = agent.perceived.space.format_delta(np.array(attempt.delta))
-            end = "done" if attempt.success else "FAILED"
-            now = text(story.executor.rho[0])
-            yield f"  step {story.steps:3d}: {change:<32} {end} after {attempt.steps:2d} steps   {now}"
+            words, end = story.name(attempt), "done" if attempt.success else "FAILED"
+            now = changed_text(agent.perceived.space, attempt.rho, story.executor.rho[0]) or "no change"
+            row = f"  step {story.steps:3d}: {shortened(words, 24):<24} {end} after {attempt.steps:2d} steps  → {now}"
+            yield shortened(row, WIDTH)
         if decision is not None:
-            path = " → ".join(plan_step.change for plan_step in decision.path)
-            yield f"            new plan: {path}" if path else f"            no plan: {decision.words}"
+            path = " → ".join(plan_step.name for plan_step in decision.path)
+            yield shortened(f"    new plan: {path}" if path else f"    no plan: {decision.words}", WIDTH)
     yield "\n" + scene_text(agent.game.scene(jax.tree.map(lambda x: x[0], story.executor.state)), colour)
     yield f"\ngoal reached in {story.steps} steps" if story.done else f"\ngoal not reached within {budget} steps"
 
@@ -148,6 +161,7 @@ def tell_json(
         "path": [
             {
                 "transition": plan_step.change,
+                "name": plan_step.name,
                 "rho": named(plan_step.rho),
                 "probability": plan_step.chance,
                 "steps": plan_step.steps,
@@ -163,14 +177,10 @@ def tell_json(
     attempts = [
         {
             "transition": agent.perceived.space.format_delta(np.array(attempt.delta)),
+            "name": story.name(attempt),
             "success": attempt.success,
             "steps": attempt.steps,
         }
         for attempt in story.executor.result.attempts
     ]
     return {**story_data, "attempts": attempts, "new_plans": changes, "success": story.done, "steps": story.steps}
-
-
-def _expected(plan_step: PlanStep) -> str:
-    chance = "" if plan_step.chance is None else f"   p = {plan_step.chance:.2f}"
-    return chance + ("" if plan_step.steps is None else f", about {plan_step.steps:.0f} steps")

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from saplan.games import Game
 from saplan.games.game import uncertain_attributes
 from saplan.goals import Goal, parse_goal
-from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
+from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, in_words, one_goal
 from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor, RouteFinder
 from saplan.methods.policy import Policy
@@ -50,7 +50,8 @@ class StructuredAgent(eqx.Module):
         """Cheapest path of transitions from a state's attributes to a goal."""
         rho = np.asarray(self.game.attributes(state))
         (route,) = self.route_finder(planner)(rho[None], one_goal(self.game.space, goal), planner)
-        return replace(route.plan(rho), uncertain_attributes=uncertain_attributes(self.game, state))
+        plan = replace(route.plan(rho), uncertain_attributes=uncertain_attributes(self.game, state))
+        return in_words(self.game, plan)
 
     def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
         """Next action from a state towards a goal. An executor is faster over several steps: it keeps its search."""

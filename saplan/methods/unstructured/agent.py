@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from saplan.algebra.hashing import hashed_rho
 from saplan.games import Game
 from saplan.goals import Goal
-from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
+from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, in_words, one_goal
 from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor
 from saplan.methods.policy import Policy
@@ -41,7 +41,7 @@ class UnstructuredAgent(eqx.Module):
         """Likeliest path of attribute sets, by the table."""
         rho = np.asarray(self.perceived.attributes(state))
         (route,) = TablePlanner(self).routes(rho[None], one_goal(self.game.space, goal), planner)
-        return route.plan(rho)
+        return in_words(self.perceived, route.plan(rho))
 
     def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
         """Next action from a state towards a goal. An executor is faster over several steps: it keeps its search."""
