@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from saplan.methods.structured.settings import StructuredSettings
     from saplan.methods.unstructured.settings import UnstructuredSettings
     from saplan.planning.search import Plan
-    from saplan.render.progress_bar import ProgressBar
     from saplan.rl.settings import Settings
     from saplan.training.config import run_config
     from saplan.training.evaluate import evaluate
-    from saplan.training.progress import Progress
+    from saplan.training.progress import Progress, ProgressBar
     from saplan.training.store import load
     from saplan.training.train import RunOptions, resume, train, train_runs
 
@@ -45,7 +44,6 @@ _HOMES = {
     "saplan.methods.agent": ("Agent", "PlannerSettings"),
     "saplan.methods.structured.agent": ("StructuredAgent",),
     "saplan.planning.search": ("Plan",),
-    "saplan.render.progress_bar": ("ProgressBar",),
     "saplan.methods.registry": ("settings_for",),
     "saplan.methods.structured.settings": ("StructuredSettings",),
     "saplan.methods.unstructured.settings": ("UnstructuredSettings",),
@@ -53,7 +51,7 @@ _HOMES = {
     "saplan.training.config": ("run_config",),
     "saplan.rl.settings": ("Settings",),
     "saplan.training.evaluate": ("evaluate",),
-    "saplan.training.progress": ("Progress",),
+    "saplan.training.progress": ("Progress", "ProgressBar"),
     "saplan.training.store": ("load",),
     "saplan.training.train": ("RunOptions", "resume", "train", "train_runs"),
 }

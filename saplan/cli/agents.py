@@ -22,7 +22,7 @@ class Evaluate:
     paper: bool = False
     """Plan as the paper does: the most likely path by the detector's single probability."""
     json: bool = False
-    """Print JSON."""
+    """Print the result as JSON instead of text."""
 
 
 def evaluate_command(arguments: list[str]) -> None:
@@ -64,7 +64,7 @@ class PlanOptions:
     anyway: bool = False
     """Act even if no path is known: the agent then tries random transitions."""
     json: bool = False
-    """Print JSON."""
+    """Print the result as JSON instead of text."""
 
 
 def plan_command(arguments: list[str]) -> None:
@@ -76,16 +76,19 @@ def plan_command(arguments: list[str]) -> None:
         raise InputError(f"--budget must lie in 0..100000, got {options.budget}")
 
     from saplan.render.narrate import narrate, tell_json
+    from saplan.training.progress import patiently, waiting
     from saplan.training.store import open_agent
 
     agent, planning = open_agent(run, options.method)[0], _planner(options.paper)
     if options.json:
-        told = tell_json(agent, options.goal, options.seed, options.budget, planning, options.anyway)
+        with waiting("planning and acting"):
+            told = tell_json(agent, options.goal, options.seed, options.budget, planning, options.anyway)
         _print_json(told)
         if told["reason"] is not None and not options.anyway:
             raise NoPathError(f"no plan: {told['reason']}; nothing was done")
     else:
-        for text in narrate(agent, options.goal, options.seed, options.budget, in_colour(), planning, options.anyway):
+        story = narrate(agent, options.goal, options.seed, options.budget, in_colour(), planning, options.anyway)
+        for text in patiently(story, "planning"):
             print(text, flush=True)
 
 

@@ -77,7 +77,7 @@ def train_command(arguments: list[str]) -> None:
 
 def resume_run(out: Path, wanted: Any, save_every: float, devices: str) -> None:
     """Resumes a run with a progress bar."""
-    from saplan.render.progress_bar import ProgressBar
+    from saplan.training.progress import ProgressBar
     from saplan.training.train import resume
 
     with contextlib.closing(ProgressBar()) as bar:
@@ -93,8 +93,8 @@ def train_game(arguments: list[str]) -> Path:
     from saplan.games import GAMES
     from saplan.methods.registry import find_method
     from saplan.methods.structured.settings import MISREADINGS, StructuredSettings
-    from saplan.render.progress_bar import ProgressBar
     from saplan.training.config import run_config
+    from saplan.training.progress import ProgressBar
     from saplan.training.train import RunOptions, train_runs
 
     game, method = GAMES[name](), find_method(value_of("--method", rest, "structured"))
@@ -154,15 +154,18 @@ def demo_command(arguments: list[str]) -> None:
 
     from saplan.experiments.paper import PAPER
     from saplan.render.narrate import narrate
-    from saplan.render.progress_bar import ProgressBar
     from saplan.training.evaluate import evaluate
+    from saplan.training.progress import ProgressBar, patiently, waiting
     from saplan.training.train import train
 
     print(f"Training on switches, without any task, for {options.steps / 1e6:g} M steps (the paper: 50 M) ...")
     with contextlib.closing(ProgressBar()) as bar:
         agent = train("switches", options.steps, options.seed, eval_points=2, progress=bar)
     print(f"\nEvaluating on {options.tasks} tasks that it never saw, 150 steps each ...")
-    success = float(evaluate(agent, options.tasks).success.mean())
+    with waiting("evaluating"):
+        success = float(evaluate(agent, options.tasks).success.mean())
     print(f"success {success:.1%}   (paper: {PAPER['structured']['switches']:.1%} after 50 M steps)\n")
-    for text in narrate(agent, "red=1 green=1 blue=1", options.seed, 150, in_colour(), anyway=True):
+    for text in patiently(
+        narrate(agent, "red=1 green=1 blue=1", options.seed, 150, in_colour(), anyway=True), "planning"
+    ):
         print(text, flush=True)

@@ -23,7 +23,7 @@ class Watch:
     """The address to listen on. By default only this machine can connect; on any other address a browser needs the
     token in the printed URL."""
     no_browser: bool = False
-    """Only print the URL."""
+    """Print the address without opening a browser."""
     goal: str = ""
     """The first goal."""
     seed: int = 0
@@ -87,17 +87,16 @@ def render_command(arguments: list[str]) -> None:
     options = read(Render, "render RUN", rest)
     check_number("--seed", options.seed)
 
-    from rich.console import Console
-
     from saplan.render.film import check_format
     from saplan.render.film import render as render_film
+    from saplan.training.progress import waiting
     from saplan.training.store import open_agent
 
     check_format(options.out)
     agent = open_agent(run, options.method)[0]
     title = " ".join([agent.game.name, options.method or ""]).strip()
-    with Console(stderr=True).status("planning") as status:
-        show = lambda step, budget: status.update(f"drawing step {step} of at most {budget}")  # noqa: E731
+    with waiting("planning") as say:
+        show = lambda step, budget: say(f"drawing step {step} of at most {budget}")  # noqa: E731
         end = render_film(agent, title, options.goal, options.seed, options.out, show)
     words = f"goal reached in {end.step} steps" if end.reached else f"goal not reached within {end.step} steps"
     print(f"{options.out}: {words}")

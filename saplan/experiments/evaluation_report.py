@@ -10,6 +10,7 @@ from saplan.experiments.paper import paper_success
 from saplan.experiments.statistics import encode_successes, wilson
 from saplan.methods.agent import PlannerSettings
 from saplan.training.evaluate import causes_of_failure, evaluate, success_by_group
+from saplan.training.progress import waiting
 from saplan.training.provenance import code, versions
 from saplan.training.store import ORACLE, open_agent
 
@@ -23,7 +24,9 @@ def evaluation_data(
     if not isinstance(trained, int):
         trained = 0 if config is None else config.steps
     began = time.monotonic()
-    result = evaluate(agent, tasks, task_seed, budget, planning)
+    with waiting(f"evaluating {tasks} tasks") as say:
+        show = lambda step, done: say(f"step {step} of {budget}, {done} of {tasks} tasks solved")  # noqa: E731
+        result = evaluate(agent, tasks, task_seed, budget, planning, show=show)
     hits = [attempt for attempt in result.attempts if attempt.success]
     return {
         "game": agent.game.name,

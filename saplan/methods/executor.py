@@ -1,7 +1,7 @@
 """Tasks carried out side by side: the executor counts steps and attempts, the method decides what to try next."""
 
 import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
@@ -105,10 +105,11 @@ class Executor(abc.ABC, Generic[State]):
         rho, delta = tuple(map(float, self.rho[task])), tuple(map(float, self.delta[task]))
         self.result.attempts.append(Attempt(task, rho, delta, success, int(self.clock[task])))
 
-    def run(self, budget: int, seed: int) -> EvalResult:
-        """Step until all goals are reached or the budget is spent."""
-        for _ in self.moves(budget, seed):
-            pass
+    def run(self, budget: int, seed: int, show: Callable[[int, int], None] | None = None) -> EvalResult:
+        """Step until all goals are reached or the budget is spent; `show` gets the steps and the tasks solved."""
+        for step, _ in enumerate(self.moves(budget, seed), start=1):
+            if show is not None:
+                show(step, int(self.done.sum()))
         return self.result
 
     def moves(self, budget: int, seed: int) -> Iterator[Bool[np.ndarray, "tasks"]]:

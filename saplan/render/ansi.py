@@ -20,6 +20,17 @@ def scene_text(scene: Scene, colour: bool = True) -> str:
     return "\n".join(lines)
 
 
+def legend(scene: Scene) -> str:
+    """The symbols on a map and what they stand for, in one line."""
+    shapes: dict[str, list[str]] = {}
+    for thing in scene.things:
+        symbol = (SYMBOLS.get(thing.shape, "?") + letter(thing.colour)).strip()
+        if symbol not in shapes.setdefault(thing.shape, []):
+            shapes[thing.shape].append(symbol)
+    things = [f"{' '.join(sorted(symbols))} {shape}" for shape, symbols in shapes.items()]
+    return " · ".join([f"{AGENT} you", *things, f"{WALL} wall"])
+
+
 def tint(words: str, code: int, colour: bool, bold: bool = False) -> str:
     """Words in one of the terminal's 256 colours; unchanged unless `colour`."""
     return f"\x1b[{'1;' if bold else ''}38;5;{code}m{words}{RESET}" if colour else words

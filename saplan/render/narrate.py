@@ -119,6 +119,8 @@ def narrate(
     yield "\n" + strong(f"Plan: {story.verdict}", colour)
     if doubts := uncertain_attributes(agent.game, story.state):
         yield f"  made on attributes that are not sure: {', '.join(f'{name} ({p:.0%})' for name, p in doubts)}"
+    if story.explanation.path:
+        yield "  (p: chance that an attempt succeeds; ~: steps it takes on average; →: what then changes)"
     yield from story.rows()
     if not story.found and not anyway:
         raise story.refusal()

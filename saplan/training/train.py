@@ -16,7 +16,7 @@ from saplan.rl.settings import Settings
 from saplan.training.checkpoint import Checkpoint
 from saplan.training.config import RunConfig, is_ours, run_config
 from saplan.training.loop import Loop
-from saplan.training.progress import Progress, ProgressCallback, mean_progress
+from saplan.training.progress import Progress, ProgressCallback, mean_progress, shown
 from saplan.training.provenance import command, provenance
 from saplan.training.run_directory import CONFIG, RunDirectory, begin_run, read_config, reopen_run
 from saplan.training.store import save_agent
@@ -49,7 +49,7 @@ def train(
     out: Path | str | None = None,
     eval_points: int = 5,
     eval_tasks: int = 200,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | bool | None = None,
     method: str = "structured",
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
@@ -59,18 +59,20 @@ def train(
 
     `out` is a directory for the configuration, metrics, checkpoints and the agent. The agent is evaluated
     `eval_points` times on `eval_tasks` held-back tasks: at the end, half-way, at a quarter, and so on (0: never).
-    See `RunOptions` for `progress`, `save_every`, `chunk` and `devices`.
+    In a terminal or notebook a bar shows the progress; `progress=False` hides it, True shows it anywhere, and a
+    function is called with it. See `RunOptions` for `save_every`, `chunk` and `devices`.
     """
     config = run_config(game, steps, seed, settings, method, eval_points, eval_tasks)
     outs = None if out is None else [out]
-    return train_runs([config], outs, RunOptions(progress, save_every, chunk, devices))[0]
+    with shown(progress) as callback:
+        return train_runs([config], outs, RunOptions(callback, save_every, chunk, devices))[0]
 
 
 def resume(
     out: Path | str,
     world: Game[Any] | None = None,
     wanted: RunConfig | None = None,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | bool | None = None,
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
     devices: int = 1,
@@ -78,10 +80,12 @@ def resume(
     """Resume a run from its newest intact checkpoint, train to the end and return the agent.
 
     On a CPU the result is the same, bit by bit, as without the interruption. A run in a `world` of your own needs that
-    world. `wanted` is the configuration that the caller expects; a run with another one is left untouched.
+    world. `wanted` is the configuration that the caller expects; a run with another one is left untouched. For
+    `progress` see `train`.
     """
     config = read_config(Path(out), world) if wanted is None else wanted
-    return train_runs([config], [out], RunOptions(progress, save_every, chunk, devices), resume=True)[0]
+    with shown(progress) as callback:
+        return train_runs([config], [out], RunOptions(callback, save_every, chunk, devices), resume=True)[0]
 
 
 def train_runs(
