@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from saplan.envs.jax_env import JaxWorld, jax_world
     from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError
     from saplan.experiments.result_file import write_result
+    from saplan.experiments.run_plot import plot_run
     from saplan.games import Exchange, Game, Mining, Switches, make_game, task_set
     from saplan.games.contract import check_game
     from saplan.goals import Goal, parse_goal
@@ -37,6 +38,7 @@ _HOMES = {
     "saplan.envs.jax_env": ("JaxWorld", "jax_world"),
     "saplan.errors": ("InputError", "NoPathError", "NotFiniteError", "StoppedError"),
     "saplan.experiments.result_file": ("write_result",),
+    "saplan.experiments.run_plot": ("plot_run",),
     "saplan.games": ("Exchange", "Game", "Mining", "Switches", "make_game", "task_set"),
     "saplan.games.contract": ("check_game",),
     "saplan.goals": ("Goal", "parse_goal"),
@@ -98,6 +100,7 @@ __all__ = [
     "load",
     "make_game",
     "parse_goal",
+    "plot_run",
     "resume",
     "run_config",
     "settings_for",

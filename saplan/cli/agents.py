@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from saplan.cli.options import check_number, in_colour, read_options, take_run
+from saplan.cli.worlds import named_world
 from saplan.errors import InputError, NoPathError
 
 
@@ -21,6 +22,8 @@ class Evaluate:
     """Require this method; `oracle` needs a game instead of a run: it knows the rules and sees the whole map."""
     paper: bool = False
     """Plan as the paper does: the most likely path by the detector's single probability."""
+    world: str | None = None
+    """The world of a run that is not in one of our games, as `my_world.py:name`; the file is run."""
     json: bool = False
     """Print the result as JSON instead of text."""
 
@@ -37,7 +40,8 @@ def evaluate_command(arguments: list[str]) -> None:
     from saplan.experiments.evaluation_report import evaluation_data, evaluation_text
 
     planning = _planner(options.paper)
-    result = evaluation_data(run, options.tasks, options.task_seed, options.budget, planning, options.method)
+    amounts = options.tasks, options.task_seed, options.budget
+    result = evaluation_data(run, *amounts, planning, options.method, named_world(options.world))
     if options.json:
         _print_json(result)
     else:
@@ -63,6 +67,8 @@ class PlanOptions:
     """Plan as the paper does: the most likely path by the detector's single probability."""
     anyway: bool = False
     """Act even if no path is known: the agent then tries random transitions."""
+    world: str | None = None
+    """The world of a run that is not in one of our games, as `my_world.py:name`; the file is run."""
     json: bool = False
     """Print the result as JSON instead of text."""
 
@@ -79,7 +85,7 @@ def plan_command(arguments: list[str]) -> None:
     from saplan.training.progress import patiently, waiting
     from saplan.training.store import open_agent
 
-    agent, planning = open_agent(run, options.method)[0], _planner(options.paper)
+    agent, planning = open_agent(run, options.method, named_world(options.world))[0], _planner(options.paper)
     if options.json:
         with waiting("planning and acting"):
             told = tell_json(agent, options.goal, options.seed, options.budget, planning, options.anyway)

@@ -43,6 +43,8 @@ class Train(Generic[Rules, Numbers]):
     """Seconds between two checkpoints. Ctrl-C and SIGTERM also save."""
     devices: str = "1"
     """Number of devices that share the lanes, or `all`."""
+    log: str = ""
+    """`tensorboard` also writes the metrics for TensorBoard, into RUN/tensorboard (extra `tensorboard`)."""
     attributes: str | None = None
     """Read ρ from observations, by `fitted:FILE` from `saplan fit-attributes`, instead of the game's own f. Tasks are
     still judged by the true attributes."""
@@ -61,6 +63,8 @@ class Resume:
     """Seconds between two checkpoints."""
     devices: str = "1"
     """Number of devices that share the lanes, or `all`."""
+    log: str = ""
+    """`tensorboard` also writes the metrics for TensorBoard, into RUN/tensorboard (extra `tensorboard`)."""
 
 
 def train_command(arguments: list[str]) -> None:
@@ -69,19 +73,20 @@ def train_command(arguments: list[str]) -> None:
         given = read_options(Resume, "train", arguments)
         out = given.resume
         check_seconds("--save-every", given.save_every)
-        resume_run(out, None, given.save_every, given.devices)
+        resume_run(out, None, given.save_every, given.devices, given.log)
     else:
         out = train_game(arguments)
     print(f"trained; the agent is in {out}: try `saplan evaluate {out}`")
 
 
-def resume_run(out: Path, wanted: Any, save_every: float, devices: str) -> None:
+def resume_run(out: Path, wanted: Any, save_every: float, devices: str, log: str) -> None:
     """Resumes a run with a progress bar."""
     from saplan.training.progress import ProgressBar
     from saplan.training.train import resume
 
     with contextlib.closing(ProgressBar()) as bar:
-        resume(out, wanted=wanted, progress=bar, save_every=save_every, devices=number_of_devices(devices))
+        count = number_of_devices(devices)
+        resume(out, wanted=wanted, progress=bar, save_every=save_every, devices=count, log=log)
 
 
 def train_game(arguments: list[str]) -> Path:
@@ -113,10 +118,10 @@ def train_game(arguments: list[str]) -> Path:
     title = name if method.name == "structured" else f"{name}-{method.name}"
     out = options.resume or options.out or Path("runs") / f"{title}-{options.seed}"
     if options.resume is not None:
-        resume_run(out, config, options.save_every, options.devices)
+        resume_run(out, config, options.save_every, options.devices, options.log)
         return out
     with contextlib.closing(ProgressBar()) as bar:
-        how = RunOptions(bar, options.save_every, devices=number_of_devices(options.devices))
+        how = RunOptions(bar, options.save_every, devices=number_of_devices(options.devices), log=options.log)
         train_runs([config], [out], how)
     return out
 

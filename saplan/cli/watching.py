@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from saplan.cli.options import check_number, read, take_run
+from saplan.cli.worlds import named_world
 from saplan.errors import InputError, unknown_name
 
 NEEDED = ("starlette", "uvicorn", "websockets")
@@ -30,6 +31,8 @@ class Watch:
     """Seed of the first map."""
     method: str = ""
     """The first method."""
+    world: str | None = None
+    """The world of a run that is not in one of our games, as `my_world.py:name`; the file is run."""
 
 
 def watch_command(arguments: list[str]) -> None:
@@ -55,7 +58,7 @@ def watch_command(arguments: list[str]) -> None:
     from saplan.viewer.server import serve
     from saplan.viewer.worlds import Worlds
 
-    worlds = Worlds(name)
+    worlds = Worlds(name, named_world(options.world))
     first = worlds.first
     if options.method and options.method not in first.methods:
         raise unknown_name("method", options.method, first.methods)

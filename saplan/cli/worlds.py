@@ -52,6 +52,11 @@ def check_command(arguments: list[str]) -> None:
         raise SystemExit(1)
 
 
+def named_world(place: str | None) -> Any:
+    """The world that `--world` names, or None."""
+    return None if place is None else load_world(place)
+
+
 def load_world(place: str) -> Any:
     """The world that a Python file defines: `my_world.py:name`, or the one called `world`, or the only one."""
     from saplan.games import Game

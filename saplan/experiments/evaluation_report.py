@@ -8,6 +8,7 @@ import numpy as np
 
 from saplan.experiments.paper import paper_success
 from saplan.experiments.statistics import encode_successes, wilson
+from saplan.games import Game
 from saplan.methods.agent import PlannerSettings
 from saplan.training.evaluate import causes_of_failure, evaluate, success_by_group
 from saplan.training.progress import waiting
@@ -16,10 +17,16 @@ from saplan.training.store import ORACLE, open_agent
 
 
 def evaluation_data(
-    run: str, tasks: int, task_seed: int, budget: int, planning: PlannerSettings, method: str | None = None
+    run: str,
+    tasks: int,
+    task_seed: int,
+    budget: int,
+    planning: PlannerSettings,
+    method: str | None = None,
+    world: Game[Any] | None = None,
 ) -> dict[str, Any]:
     """Evaluates an agent and returns the result as plain data."""
-    agent, config, about = open_agent(run, method)
+    agent, config, about = open_agent(run, method, world)
     trained = about.get("steps_trained") if isinstance(about, dict) else None
     if not isinstance(trained, int):
         trained = 0 if config is None else config.steps

@@ -15,6 +15,7 @@ from saplan.storage.files import make_directory, read_bytes, replace_file
 from saplan.storage.json_data import is_whole
 from saplan.storage.manifest import AGENT, check_digest, digest, read_sealed, write_sealed
 from saplan.training.config import RunConfig, config_from_json, write_attributes
+from saplan.training.hub import PREFIX, fetch_run
 from saplan.training.shipped import MANIFEST, ORACLE, STRUCTURED, shipped, shipped_methods
 
 __all__ = [
@@ -79,7 +80,9 @@ def load_agent(directory: Path, world: Game[Any] | None = None) -> tuple[Agent, 
 
 
 def find_agent(run: str, method: str | None = None) -> Path:
-    """The directory of a run, or of the shipped agent if `run` is the name of a game."""
+    """The directory of a run, of the shipped agent if `run` is the name of a game, or of a copy from the hub."""
+    if run.startswith(PREFIX):
+        return fetch_run(run)
     if run in GAMES:
         known = shipped_methods(run)
         if method is not None and method not in known:
@@ -90,10 +93,13 @@ def find_agent(run: str, method: str | None = None) -> Path:
     return Path(run)
 
 
-def open_agent(run: str, method: str | None = None) -> tuple[Agent, RunConfig | None, Any]:
+def open_agent(
+    run: str, method: str | None = None, world: Game[Any] | None = None
+) -> tuple[Agent, RunConfig | None, Any]:
     """An agent, its configuration, and the `about` of its manifest.
 
-    `run` is a run directory or a game's name. A run of another `method` is refused; "oracle" needs a game and no run.
+    `run` is a run directory, a game's name, or `hf:owner/name`. A run of another `method` is refused; "oracle" needs a
+    game and no run. A run in a world of your own needs that `world`.
     """
     if method == ORACLE:
         if run not in GAMES:
@@ -102,7 +108,7 @@ def open_agent(run: str, method: str | None = None) -> tuple[Agent, RunConfig | 
     if method is not None and method not in METHODS:
         raise unknown_name("method", method, [*METHODS, ORACLE])
     directory = find_agent(run, method)
-    agent, config = load_agent(directory)
+    agent, config = load_agent(directory, world)
     if method not in (None, config.method):
         raise InputError(f"{run} is a run of the method {config.method}, not of {method}")
     return agent, config, read_manifest(directory).get("about")
@@ -111,6 +117,7 @@ def open_agent(run: str, method: str | None = None) -> tuple[Agent, RunConfig | 
 def load(run: str | Path, world: Game[Any] | None = None) -> Agent:
     """The trained agent of a run directory, or the one shipped for a game: `load("switches")`.
 
-    A run in a world of your own needs that `world`.
+    `load("hf:owner/name")` loads a run from the Hugging Face hub (extra `hub`). A run in a world of your own needs that
+    `world`.
     """
     return load_agent(find_agent(str(run)), world)[0]
