@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -115,7 +115,7 @@ def action_keys(actions: Iterable[str]) -> dict[str, int]:
 def possible_goal(game: Game[Any], rho: Float[np.ndarray, "K"], seed: int) -> Goal:
     """A goal of the game's tasks that arithmetic does not rule out on the map that has this ρ."""
     draw = jax.jit(lambda key: game.tasks(key)[1])
-    goals = (jax.tree.map(np.asarray, draw(key)) for key in jax.random.split(jax.random.key(seed), 100))
+    goals: Iterator[Goal] = (jax.tree.map(np.asarray, draw(k)) for k in jax.random.split(jax.random.key(seed), 100))
     return next(
         goal for k, goal in enumerate(goals) if k == 99 or (_asks(goal, rho) and why_not(game, rho, goal) is None)
     )

@@ -52,7 +52,7 @@ def card_lines(
     name: str, config: RunConfig, about: dict[str, Any], result: dict[str, Any], pictures: list[str]
 ) -> Iterator[str]:
     """The card in Markdown; its head is read by the Hugging Face hub."""
-    space, low, high = config.game.space, *result["interval"]
+    low, high = result["interval"]
     yield from ("---", "library_name: saplan", "tags:", "- reinforcement-learning", "- planning")
     yield from (f"- {config.game.name}", "---", "", f"# {name}", "")
     yield f"An agent for the world **{config.game.name}**, trained by saplan's {config.method} method without any task."
@@ -70,13 +70,13 @@ def card_lines(
     yield f"- environment steps: {about.get('steps_trained', config.steps):,}; seed {config.seed}"
     yield f"- command: `{about['command']}`" if about.get("command") else "- command: not recorded"
     yield f"- hardware: {about.get('hardware', 'not recorded')}"
-    code = about.get("code") if isinstance(about.get("code"), dict) else {}
+    code = about.get("code") or {}
     yield f"- code: saplan {code.get('version', 'unknown')}, commit {code.get('commit', 'unknown')}"
     yield from ("", "## World", "")
     if is_ours(config.game):
         yield from ("```text", rule_card(config.game), "```")
     else:
-        yield from (f"Attributes: `{space}`", "", "```json")
+        yield from (f"Attributes: `{config.game.space}`", "", "```json")
         yield from (json.dumps(config.game.described(), indent=2, ensure_ascii=False), "```")
     yield from ("", "## Use", "", *_use(config), "")
 

@@ -56,7 +56,7 @@ def _draw_success(axis: Any, rows: list[dict[str, Any]]) -> None:
 
 def _draw_attempts(axis: Any, steps: np.ndarray, rows: list[dict[str, Any]]) -> None:
     axis.plot(steps, [100 * row.get("attempt_success", np.nan) for row in rows], color=GOOD)
-    axis.set(title="attempts that succeed (%), and steps of each (dashed)", ylim=(-2, 102))
+    axis.set(title="attempts that succeed (%); dashed: their steps", ylim=(-2, 102))
     other = axis.twinx()
     other.plot(steps, [row.get("attempt_steps", np.nan) for row in rows], "--", color=PLAIN)
     other.set_ylim(bottom=0)
@@ -71,5 +71,5 @@ def _draw_examples(axis: Any, rows: list[dict[str, Any]]) -> None:
         axis.plot(
             steps / 1e6, 1000 * np.diff(counts, prepend=0) / np.diff(steps, prepend=0), line, color=colour, label=kind
         )
-    axis.set(title="examples for the edge detector per 1,000 steps", yscale="symlog", ylim=(0, None))
+    axis.set(title="examples for the detector per 1,000 steps", yscale="symlog", ylim=(0, None))
     axis.legend(fontsize=9)

@@ -1,5 +1,6 @@
 """A plan and its execution, as text or data: the map, the path, then attempt by attempt."""
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -47,6 +48,11 @@ class Story:
         return self.done or (self.reason is None and self.explanation.found)
 
     @property
+    def now(self) -> tuple[float, ...]:
+        """ρ as the agent perceives it."""
+        return tuple(map(float, self.executor.rho[0]))
+
+    @property
     def verdict(self) -> str:
         """How the search ended, in words."""
         if self.done:
@@ -66,7 +72,7 @@ class Story:
 
     def rows(self) -> Iterator[str]:
         """The plan, one row per transition."""
-        before: Sequence[float] = tuple(map(float, self.executor.rho[0]))
+        before = self.now
         for number, step in enumerate(self.explanation.path, start=1):
             result = changed_text(self.agent.perceived.space, before, step.rho)
             yield plan_row(number, step.name, step.chance, step.steps, result)
@@ -116,11 +122,11 @@ def narrate(
     text = story.space.format
     yield scene_text(agent.game.scene(story.state), colour)
     yield f"\nnow   {text(story.start)}\ngoal  {format_goal(story.space, story.goal)}"
-    yield "\n" + strong(f"Plan: {story.verdict}", colour)
+    yield "\n" + strong(textwrap.fill(f"Plan: {story.verdict}", WIDTH, subsequent_indent="  "), colour)
     if doubts := uncertain_attributes(agent.game, story.state):
         yield f"  made on attributes that are not sure: {', '.join(f'{name} ({p:.0%})' for name, p in doubts)}"
     if story.explanation.path:
-        yield "  (p: chance that an attempt succeeds; ~: steps it takes on average; →: what then changes)"
+        yield "  (p: chance of success, ~: expected steps, →: attributes that change)"
     yield from story.rows()
     if not story.found and not anyway:
         raise story.refusal()
@@ -129,7 +135,7 @@ def narrate(
     for ended, decision in story.carry_out(budget):
         for attempt in ended:
             words, end = story.name(attempt), "done" if attempt.success else "FAILED"
-            now = changed_text(agent.perceived.space, attempt.rho, story.executor.rho[0]) or "no change"
+            now = changed_text(agent.perceived.space, attempt.rho, story.now) or "no change"
             row = f"  step {story.steps:3d}: {shortened(words, 24):<24} {end} after {attempt.steps:2d} steps  → {now}"
             yield shortened(row, WIDTH)
         if decision is not None:
