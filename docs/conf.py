@@ -1,6 +1,8 @@
 """The documentation site: Sphinx with MyST and Furo. `make docs` builds it into build/docs, without a network."""
 
 import importlib.metadata
+import re
+from pathlib import Path
 from typing import Any
 
 project = "saplan"
@@ -21,7 +23,6 @@ html_show_sphinx = False
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = [
-    "toc.empty_glob",  # a page of the index that is not written yet
     "misc.highlighting_failure",  # sketches that are almost Python
 ]
 autodoc_member_order = "bysource"
@@ -31,8 +32,17 @@ default_role = "code"  # docstrings write names as `name`
 
 
 def setup(app: Any) -> None:
-    """Connect what docstrings need."""
+    """Connect what pages and docstrings need."""
+    app.connect("source-read", name_files)
     app.connect("autodoc-process-docstring", escape)
+
+
+def name_files(app: Any, page: str, source: list[str]) -> None:
+    """Name files of the repository that are not pages, in place of links to them; skip patterns without a page."""
+    here = Path(__file__).parent
+    lines = source[0].splitlines(keepends=True)
+    source[0] = "".join(line for line in lines if not re.fullmatch(r"\w+\*\n", line) or any(here.glob(line.strip())))
+    source[0] = re.sub(r"\[([^\]]+)\]\((?:\.\./[^)]+|pictures/)\)", r"\1", source[0])
 
 
 def escape(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:

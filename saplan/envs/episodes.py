@@ -113,7 +113,8 @@ class Host:
 
     def picture(self, ticket: int, clock: int, path: int) -> np.ndarray:
         """The environment's own picture of a step."""
-        picture = self._at(ticket, clock, path).env.render()
+        env = self._at(ticket, clock, path).env
+        picture = env.render() if env.render_mode == "rgb_array" else None
         if not isinstance(picture, np.ndarray):
             raise InputError("the environment returns no pictures: make it with render_mode='rgb_array'")
         return picture

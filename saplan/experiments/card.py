@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from saplan.errors import InputError
 from saplan.experiments.evaluation_report import evaluation_data
 from saplan.experiments.run_plot import plot_run
 from saplan.games import Game
@@ -36,11 +35,10 @@ def write_card(run: Path, tasks: int, budget: int, world: Game[Any] | None = Non
 
 def _draw(run: Path, agent: Agent) -> Iterator[str]:
     """Writes the pictures that this run allows, and yields their names."""
-    try:
-        save_png(draw(start(agent.game, 0).scene, cell=40), run / MAP)
+    scene = start(agent.game, 0).scene
+    if scene.has_map or scene.picture is not None:
+        save_png(draw(scene, cell=40), run / MAP)
         yield MAP
-    except InputError:  # a world without a scene
-        pass
     if (run / METRICS).is_file():
         data = io.BytesIO()
         plot_run(run).savefig(data, format="png", dpi=110, metadata={"Software": None})
@@ -70,7 +68,8 @@ def card_lines(
     yield f"- environment steps: {about.get('steps_trained', config.steps):,}; seed {config.seed}"
     yield f"- command: `{about['command']}`" if about.get("command") else "- command: not recorded"
     yield f"- hardware: {about.get('hardware', 'not recorded')}"
-    code = about.get("code") or {}
+    made_by = about.get("code")
+    code: dict[str, Any] = made_by if isinstance(made_by, dict) else {}
     yield f"- code: saplan {code.get('version', 'unknown')}, commit {code.get('commit', 'unknown')}"
     yield from ("", "## World", "")
     if is_ours(config.game):

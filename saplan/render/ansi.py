@@ -12,7 +12,9 @@ RESET = "\x1b[0m"
 
 
 def scene_text(scene: Scene, colour: bool = True) -> str:
-    """The map in a frame, with the inventory below it."""
+    """The map in a frame, with the inventory below it; empty for a world without a map."""
+    if not scene.has_map:
+        return ""
     lines = ["┌" + "─" * (2 * scene.width + 1) + "┐"]
     lines += ["│ " + "".join(row) + "│" for row in _rows(scene, colour)]
     lines.append("└" + "─" * (2 * scene.width + 1) + "┘")

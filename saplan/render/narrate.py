@@ -120,8 +120,9 @@ def narrate(
     """
     story = Story(agent, goal_text, seed, planner)
     text = story.space.format
-    yield scene_text(agent.game.scene(story.state), colour)
-    yield f"\nnow   {text(story.start)}\ngoal  {format_goal(story.space, story.goal)}"
+    if before := scene_text(agent.game.scene(story.state), colour):
+        yield before + "\n"
+    yield f"now   {text(story.start)}\ngoal  {format_goal(story.space, story.goal)}"
     yield "\n" + strong(textwrap.fill(f"Plan: {story.verdict}", WIDTH, subsequent_indent="  "), colour)
     if doubts := uncertain_attributes(agent.game, story.state):
         yield f"  made on attributes that are not sure: {', '.join(f'{name} ({p:.0%})' for name, p in doubts)}"
@@ -141,7 +142,8 @@ def narrate(
         if decision is not None:
             path = " → ".join(plan_step.name for plan_step in decision.path)
             yield shortened(f"    new plan: {path}" if path else f"    no plan: {decision.words}", WIDTH)
-    yield "\n" + scene_text(agent.game.scene(jax.tree.map(lambda x: x[0], story.executor.state)), colour)
+    if after := scene_text(agent.game.scene(jax.tree.map(lambda x: x[0], story.executor.state)), colour):
+        yield "\n" + after
     yield f"\ngoal reached in {story.steps} steps" if story.done else f"\ngoal not reached within {budget} steps"
 
 

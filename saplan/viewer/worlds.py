@@ -56,6 +56,7 @@ class Worlds:
 
     def _add_run(self, run: str, world: Game[Any] | None) -> None:
         """Enter a run, with the shipped agents if its game is one of ours with default rules."""
+        from saplan.training.config import is_ours
         from saplan.training.store import open_agent
 
         agent, config, about = open_agent(run, world=world)
@@ -64,8 +65,9 @@ class Worlds:
         usual = game.name in GAMES and GAMES[game.name]() == game
         others = [name for name in shipped_methods(game.name) if usual and name != method]
         trained = (steps_trained(about), *(shipped_steps(game.name, name) for name in others), None)
-        example = EXAMPLES.get(game.name, "") if usual else ""
-        self.worlds[run] = World(run, game.name, (method, *others, ORACLE), trained, example, game)
+        example = EXAMPLES.get(game.name, "") if usual else next(iter(getattr(game, "goals", ())), "")
+        methods = (method, *others, *([ORACLE] if is_ours(game) else []))
+        self.worlds[run] = World(run, game.name, methods, trained, example, game)
         self._agents[run, method] = agent
 
     @property
