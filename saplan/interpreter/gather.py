@@ -43,6 +43,11 @@ class Windows:
         return tuple(np.broadcast_to(place, whole) for place in places), np.broadcast_to(inside, whole)
 
 
+def windows_of(along: Any, dropped: Any, starts: Any, paired: list[tuple[int, int]]) -> Windows:
+    """Windows by the numbers of JAX, some of which are NumPy's."""
+    return Windows(tuple(map(int, along)), tuple(map(int, dropped)), tuple(map(int, starts)), paired)
+
+
 def _spread(values: Any, axes: Sequence[int], rank: int) -> np.ndarray:
     """Values with their axes at the given axes of an array of this rank."""
     shape = [1] * rank
@@ -55,8 +60,7 @@ def gather(parameters: dict[str, Any]) -> Callable[[Any, Any], np.ndarray]:
     """The function of (array, indices) for an operation's parameters."""
     numbers, sizes = parameters["dimension_numbers"], parameters["slice_sizes"]
     paired = list(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
-    axes = numbers.offset_dims, numbers.collapsed_slice_dims, numbers.start_index_map
-    windows = Windows(*(tuple(map(int, each)) for each in axes), paired)
+    windows = windows_of(numbers.offset_dims, numbers.collapsed_slice_dims, numbers.start_index_map, paired)
 
     def read(array: Any, indices: Any) -> np.ndarray:
         places, inside = windows.places(array.shape, sizes, indices)
@@ -75,7 +79,7 @@ def scatter(write: Callable[[Any, Any, Any], None]) -> Callable[[dict[str, Any]]
         numbers = parameters["dimension_numbers"]
         paired = list(zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True))
         dropped, starts = numbers.inserted_window_dims, numbers.scatter_dims_to_operand_dims
-        windows = Windows(*(tuple(map(int, each)) for each in (numbers.update_window_dims, dropped, starts)), paired)
+        windows = windows_of(numbers.update_window_dims, dropped, starts, paired)
 
         def apply(array: Any, indices: Any, updates: Any) -> np.ndarray:
             result, sides = np.array(array), iter(updates.shape[d] for d in numbers.update_window_dims)

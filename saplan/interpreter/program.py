@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, update_wrapper
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import jax
 import numpy as np
@@ -18,7 +18,6 @@ from jaxtyping import PRNGKeyArray, Shaped
 from saplan.interpreter import threefry
 from saplan.interpreter.routine import Routine, UnknownOperationError
 
-Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 AnyKey = PRNGKeyArray | Shaped[np.ndarray, ""] | np.void
 """A random key of JAX, or its twin while programs are interpreted."""
@@ -42,16 +41,19 @@ def without_compiling() -> Iterator[None]:
 
 def key_of(seed: int) -> AnyKey:
     """The random key of a seed, made without compiling while programs are interpreted."""
-    if not _INTERPRETS.get() or not jax.config.jax_threefry_partitionable:
+    if not _INTERPRETS.get() or not _draws_as_we_do():
         return jax.random.key(seed)
     return threefry.seed(np.int64(seed))
 
 
-def interpretable(compiled: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """A function under `jax.jit` or `eqx.filter_jit` that NumPy evaluates while `without_compiling` is in force."""
+def interpretable(compiled: Callable[..., Result]) -> Callable[..., Result]:
+    """A function under `jax.jit` or `eqx.filter_jit` that NumPy evaluates while `without_compiling` is in force.
+
+    Its arguments can be arrays of JAX or of NumPy.
+    """
     routines: dict[Any, tuple[Routine, Any] | None] = {}
 
-    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def call(*args: Any, **kwargs: Any) -> Result:
         if not _INTERPRETS.get():
             return compiled(*args, **kwargs)
         leaves, structure = jax.tree.flatten((args, kwargs))
@@ -73,8 +75,13 @@ def interpretable(compiled: Callable[Arguments, Result]) -> Callable[Arguments, 
     return update_wrapper(call, cast(Any, compiled).__wrapped__)
 
 
-def _on_host(leaf: Any) -> np.ndarray:
-    if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+def _draws_as_we_do() -> bool:
+    """Whether JAX numbers random bits as `threefry` does; an option of JAX selects its older way."""
+    return bool(cast(Any, jax.config).jax_threefry_partitionable)
+
+
+def _on_host(leaf: Any) -> Any:
+    if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return threefry.from_data(np.asarray(jax.random.key_data(leaf)))
     return np.asarray(leaf)
 
@@ -93,7 +100,7 @@ def _trace(
     function: Callable[..., Any], structure: Any, dynamic: list[bool], static: tuple[Any, ...], arrays: list[np.ndarray]
 ) -> tuple[Routine, Any] | None:
     """The routine of a function for such arguments and the structure of its result; None if it must be compiled."""
-    if not jax.config.jax_threefry_partitionable:
+    if not _draws_as_we_do():
         return None
 
     def call(*traced: Any) -> Any:

@@ -1,7 +1,7 @@
 """A traced program as a list of NumPy calls. Control flow and calls of other programs are calls as well."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
@@ -46,7 +46,7 @@ class Routine:
     def _place(self, variable: Any) -> int:
         """The slot of a variable; a literal gets a slot of its own."""
         if isinstance(variable, Literal):
-            self._values.append(np.asarray(variable.val, variable.aval.dtype))
+            self._values.append(np.asarray(variable.val, cast(Any, variable.aval).dtype))
             return len(self._values) - 1
         if variable not in self._slot:
             self._slot[variable] = len(self._values)

@@ -139,7 +139,9 @@ class Task:
         self._recorded += len(attempts)
         tried = [self._named(attempt.delta, attempt.success, attempt.steps, chance) for attempt in attempts]
         if not attempts and after != before:
-            delta = tuple(map(float, change_between(self.game.space, np.float32(before), np.float32(after))))
+            delta = tuple(
+                map(float, change_between(self.game.space, np.array(before, np.float32), np.array(after, np.float32)))
+            )
             tried.append(self._named(delta, None, 0, None))
         self.tried += tried
         return tuple(tried)

@@ -130,5 +130,5 @@ def _leaf(like: Any, array: np.ndarray, name: str, path: Path, exact: bool) -> j
         raise InputError(f"{path} holds a number that is not finite, in {name}")
     if dtype.kind in "iu" and not np.array_equal(stored, array):
         raise InputError(f"{path} holds a number too large for {dtype}, in {name}")
-    value = jax.device_put(stored)
+    value: jax.Array = jax.device_put(stored)
     return jax.random.wrap_key_data(value) if is_key(like) else value
