@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from saplan.methods.structured.agent import StructuredAgent
     from saplan.methods.structured.settings import StructuredSettings
     from saplan.methods.unstructured.settings import UnstructuredSettings
-    from saplan.planning.search import Plan
+    from saplan.planning.route import Plan
     from saplan.render.progress_bar import ProgressBar
     from saplan.rl.settings import Settings
     from saplan.training.config import run_config
@@ -44,7 +44,7 @@ _HOMES = {
     "saplan.methods.executor": ("EvalResult",),
     "saplan.methods.agent": ("Agent", "PlannerSettings"),
     "saplan.methods.structured.agent": ("StructuredAgent",),
-    "saplan.planning.search": ("Plan",),
+    "saplan.planning.route": ("Plan",),
     "saplan.render.progress_bar": ("ProgressBar",),
     "saplan.methods.registry": ("settings_for",),
     "saplan.methods.structured.settings": ("StructuredSettings",),

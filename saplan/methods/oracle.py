@@ -24,8 +24,8 @@ from saplan.interpreter.program import AnyKey, interpretable
 from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
 from saplan.methods.decision import Alternatives, Decision
 from saplan.methods.executor import Executor
-from saplan.methods.plan_executor import GROUP
-from saplan.planning import Edges, Outcome, Plan, Route, search
+from saplan.planning import Edges, Graph, Outcome, Plan, Route
+from saplan.planning.search import search_in
 
 FAR = 10_000
 """More steps than any walk takes."""
@@ -127,6 +127,7 @@ class Oracle:
         """`InputError` if it does not."""
         self.game, self.perceived, self.knowledge = game, game, knowledge(game)
         self.delta = np.array([delta for _, delta in game.admissible()], np.float32)
+        self.graph = Graph(np.asarray(game.space.grain, np.float32), self.edges)
 
     def executor(self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER) -> "OracleExecutor":
         """Executor of several tasks side by side, one state and one goal each."""
@@ -148,9 +149,9 @@ class Oracle:
 
     def routes(self, rho: Float[np.ndarray, "n K"], goals: Goal) -> list[Route]:
         """Exact routes from several ρ to a goal each."""
-        grain = np.asarray(self.game.space.grain, np.float32)
-        low, high = np.asarray(goals.low), np.asarray(goals.high)
-        return search(rho.astype(np.float32), low, high, grain, self.edges)
+        if self.graph.full:
+            self.graph = Graph(self.graph.grain, self.edges)
+        return search_in(self.graph, rho, np.asarray(goals.low), np.asarray(goals.high), margin=SLACK)
 
     def edges(self, rho: Float[np.ndarray, "n K"]) -> Edges:
         """All admissible changes of a batch of nodes."""
@@ -218,10 +219,9 @@ class GraphOracle(OracleExecutor):
     def decide(self, tasks: Int[np.ndarray, "m"]) -> list[Decision]:
         """Choose the next change of these tasks."""
         unrouted = [k for k in tasks if (route := self.routes[k]) is None or not route.knows(self.rho[k])]
-        for start in range(0, len(unrouted), GROUP):
-            group = np.array(unrouted[start : start + GROUP])
-            goals = Goal(self.low[group], self.high[group])
-            for k, route in zip(group, self.oracle.routes(self.rho[group], goals), strict=True):
+        if unrouted:
+            goals = Goal(self.low[unrouted], self.high[unrouted])
+            for k, route in zip(unrouted, self.oracle.routes(self.rho[unrouted], goals), strict=True):
                 self.routes[k] = route
         steps, item = self.nearest()
         return [self._decide(int(k), steps[k], item[k]) for k in tasks]

@@ -13,11 +13,15 @@ from saplan.games import Game
 from saplan.interpreter.program import interpretable
 from saplan.methods.agent import Agent
 from saplan.methods.decision import Alternatives, Decision
-from saplan.planning import AnyRoute, Outcome
+from saplan.planning import AnyRoute, Outcome, Plan
 
 MOST_OPTIONS = 12
 """First transitions that are shown."""
 NO_PATH = "no path, but the expected steps to the goal are known from every place"
+BOUNDS = {Outcome.SPENT: "max_nodes", Outcome.LATE: "max_seconds"}
+"""The setting behind every bound of a search."""
+NO_GAP = 0.005
+"""Share of a plan's cost below which its distance from the lower bound rounds to nothing."""
 OUTSIDE = "leads outside"
 """Note on a change that leaves the space. It is shown only if chosen: the estimates of networks mean nothing there."""
 
@@ -79,8 +83,11 @@ def explain(agent: Agent, decision: Decision) -> Explanation:
     words = outcome.value
     if found and not path:
         words = NO_PATH
-    elif not found and decision.route is not None:
+    elif found:
+        words += _how_good(decision.plan)
+    elif decision.route is not None:
         words = ": ".join([outcome.value, *_never_met(agent.perceived.space, decision.route)])
+        words += _how_to_raise(outcome, decision.route)
     options = _options(agent, weighed, decision.chosen)
     return Explanation(found, words, outcome.name.lower(), path, options, weighed.unit)
 
@@ -146,6 +153,23 @@ def _never_met(space: Product, route: AnyRoute) -> list[str]:
         if not np.any((met[:, k] >= route.low[k]) & (met[:, k] <= route.high[k]))
     ]
     return [", ".join(never)] if never else []
+
+
+def _how_good(plan: Plan) -> str:
+    """How far a plan is from the lower bound on the cost of any path."""
+    if not plan.bound:  # in expectation, and beyond the start of a search that was cut short, nothing is proved
+        return ""
+    share = plan.gap / plan.cost if plan.cost > 0 else 0.0
+    return ", proved cheapest" if share < NO_GAP else f", at most {share:.0%} above the lower bound"
+
+
+def _how_to_raise(outcome: Outcome, route: AnyRoute) -> str:
+    """What a search came to before a bound ended it, and the setting that raises the bound."""
+    if outcome not in BOUNDS:
+        return ""
+    return (
+        f"; it came to {len(route.met):,} values of the attributes, and PlannerSettings.{BOUNDS[outcome]} allows more"
+    )
 
 
 def _rounded(value: float | np.floating | None) -> float | None:

@@ -28,7 +28,9 @@ def evaluate(
     """
     cpu = jax.devices("cpu")[0]
     with jax.default_device(cpu), readable_errors(agent.game):
-        agent = jax.tree.map(lambda leaf: jax.device_put(leaf, cpu) if eqx.is_array(leaf) else leaf, agent)
+        # By way of NumPy: arrays put on a named device are committed to it, and every program that first meets the
+        # tasks' states, which are not, would be compiled a second time.
+        agent = jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf)) if eqx.is_array(leaf) else leaf, agent)
         states, goals = _tasks(agent.game, tasks, task_seed)
         return agent.executor(states, goals, planning).run(budget, seed)
 

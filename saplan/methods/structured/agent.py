@@ -1,6 +1,6 @@
 """The structured agent: finds a path to any goal written in attributes, and carries it out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.games import Game
 from saplan.games.game import uncertain_attributes
@@ -20,13 +20,13 @@ from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor, RouteFinder
 from saplan.methods.policy import Policy
 from saplan.methods.structured.edge_detector import EdgeDetector
-from saplan.methods.structured.guided import guided_route
+from saplan.methods.structured.guided import GuidedSearch
 from saplan.methods.structured.memory import Memory, Visited, marginals
 from saplan.methods.structured.settings import StructuredSettings
-from saplan.planning import Edges, ExpectedRoute, Landscape, Outcome, Plan, Raised, Route, SpreadEdges, search
+from saplan.planning import Edges, ExpectedRoute, Landscape, Plan, Raised, SpreadEdges
 from saplan.rl.repeated_actions import empty_history
 
-BATCHES = (64, 256, 1024)
+BATCHES = (64, 512)
 """Batch sizes for scoring edges: few, so that few programs are compiled; small, so that they stay in cache."""
 CELL = 2
 """Grains per cell of the grid for plans in expectation."""
@@ -71,7 +71,7 @@ class StructuredAgent(eqx.Module):
 
     def route_finder(self, planner: PlannerSettings) -> RouteFinder:
         """The agent's search: along mean changes, or in expectation where changes are uncertain."""
-        return InExpectation(self, planner) if planner.outcomes > 1 and self.uncertain else self.routes
+        return (InExpectation if planner.outcomes > 1 and self.uncertain else GuidedSearch)(self, planner)
 
     @property
     def uncertain(self) -> bool:
@@ -97,35 +97,18 @@ class StructuredAgent(eqx.Module):
         """One for every trusted entry of 𝓑."""
         return np.asarray(_trust(self)[0], float)
 
-    def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+    def change(
+        self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n K"]:
         """The change of an entry of 𝓑, the same at every ρ: this is the use of an algebra."""
-        change: Float[np.ndarray, "K"] = np.asarray(self.memory.delta)[transition]
+        change: Float[np.ndarray, "*n K"] = np.asarray(self.memory.delta)[transition]
         return change
 
-    def subgoal(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+    def subgoal(
+        self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n K"]:
         """The change itself: the policy is conditioned on it."""
         return self.change(rho, transition)
-
-    def routes(
-        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
-    ) -> list[Route]:
-        """Routes along mean changes from several ρ to a goal each; `raised` names edges with an added cost."""
-        found = search(
-            rho,
-            np.asarray(goals.low),
-            np.asarray(goals.high),
-            np.asarray(self.game.space.grain, np.float32),
-            lambda nodes: self.edges(nodes, planner),
-            planner.max_nodes,
-            planner.max_seconds,
-            raised,
-        )
-        if not planner.algebra:
-            return found
-        return [
-            guided_route(self, planner, route, rho[k], raised) if route.outcome is Outcome.SPENT else route
-            for k, route in enumerate(found)
-        ]
 
     def edges(self, rho: Float[np.ndarray, "n K"], planner: PlannerSettings) -> Edges:
         """All transitions from a batch of nodes."""
@@ -145,12 +128,13 @@ class InExpectation:
         """Start with an empty landscape."""
         discrete = np.asarray(_spread(agent.memory)).max(axis=0) <= np.asarray(agent.game.space.grain)
         cells = np.asarray(agent.game.space.grain, np.float32) * np.where(discrete, 1, CELL)
-        price = partial(spread_edges, agent, planner)
+        # Without its policy, which planning does not ask: every call of a compiled program looks through all arrays.
+        price = partial(spread_edges, eqx.tree_at(lambda a: a.policy, agent, None), planner)
         self.begin = partial(Landscape, cells.astype(np.float32), price, planner.max_nodes, planner.max_seconds)
         self.landscape = self.begin()
 
     def __call__(
-        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Sequence[Raised] = ()
     ) -> list[ExpectedRoute]:
         """Routes in expectation from several ρ to a goal each."""
         if self.landscape.full and not self.landscape.complete:
