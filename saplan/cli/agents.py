@@ -1,6 +1,6 @@
 """`saplan evaluate` and `saplan plan`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from saplan.cli.options import check_number, in_colour, read_options, take_run, use_one_core
@@ -15,12 +15,16 @@ class Evaluate:
     """Number of tasks."""
     task_seed: int = 0
     """Seed of the tasks, which are the same for every agent."""
-    budget: int = 150
-    """Steps allowed per task."""
+    budget: int | None = None
+    """Steps allowed per task: 150 unless given, and under other rules as many times more as the oracle needs more."""
     method: str | None = None
     """Require this method; `oracle` needs a game instead of a run: it knows the rules and sees the whole map."""
     paper: bool = False
     """Plan as the paper does: the most likely path by the detector's single probability."""
+    rules: tuple[str, ...] = ()
+    """Other rules than those of the training, such as fewest=6 most=8 maps.largest=20."""
+    visited_only: bool = False
+    """Refuse plans through values that training never met."""
     json: bool = False
     """Print JSON."""
 
@@ -31,13 +35,15 @@ def evaluate_command(arguments: list[str]) -> None:
     options = read_options(Evaluate, "evaluate RUN", rest)
     check_number("--task-seed", options.task_seed)
     for option, value in (("--tasks", options.tasks), ("--budget", options.budget)):
-        if not 1 <= value <= 100_000:
+        if value is not None and not 1 <= value <= 100_000:
             raise InputError(f"{option} must lie in 1..100000, got {value}")
 
     from saplan.experiments.evaluation_report import evaluation_data, evaluation_text
 
-    planning = _planner(options.paper)
-    result = evaluation_data(run, options.tasks, options.task_seed, options.budget, planning, options.method)
+    planning = _planner(options)
+    result = evaluation_data(
+        run, options.tasks, options.task_seed, options.budget, planning, options.method, options.rules
+    )
     if options.json:
         _print_json(result)
     else:
@@ -63,6 +69,10 @@ class PlanOptions:
     """Plan as the paper does: the most likely path by the detector's single probability."""
     anyway: bool = False
     """Act even if no path is known: the agent then tries random transitions."""
+    rules: tuple[str, ...] = ()
+    """Other rules than those of the training, such as fewest=6 most=8 maps.largest=20."""
+    visited_only: bool = False
+    """Refuse plans through values that training never met."""
     json: bool = False
     """Print JSON."""
 
@@ -81,7 +91,7 @@ def plan_command(arguments: list[str]) -> None:
     from saplan.render.narrate import narrate, tell_json
     from saplan.training.store import open_agent
 
-    agent, planning = open_agent(run, options.method)[0], _planner(options.paper)
+    agent, planning = open_agent(run, options.method, options.rules)[0], _planner(options)
     task = (options.goal, options.seed, options.budget)
     with without_compiling():
         if not options.json:
@@ -94,10 +104,11 @@ def plan_command(arguments: list[str]) -> None:
         raise NoPathError(f"no plan: {told['reason']}; nothing was done")
 
 
-def _planner(paper: bool) -> Any:
+def _planner(options: Evaluate | PlanOptions) -> Any:
     from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
 
-    return PAPER_PLANNER if paper else DEFAULT_PLANNER
+    planner = PAPER_PLANNER if options.paper else DEFAULT_PLANNER
+    return replace(planner, beyond=planner.beyond and not options.visited_only)
 
 
 def _print_json(data: Any) -> None:

@@ -76,6 +76,9 @@ class TransitionModel(Protocol):
     ) -> Float[np.ndarray, "*n W"]:
         """The subgoal by which the policy executes a transition at ρ, or several, one at each ρ."""
 
+    def after_success(self, raised: Raised, rho: Float[np.ndarray, "K"], transition: int) -> Raised:
+        """The added costs that remain after a success of a transition at ρ."""
+
 
 class PlanExecutor(PolicyExecutor[Any]):
     """Follows plans."""
@@ -103,7 +106,10 @@ class PlanExecutor(PolicyExecutor[Any]):
     def ended(self, task: int, success: bool) -> None:
         """Record the attempt, and raise the cost of the edge if it failed."""
         super().ended(task, success)
-        if not success:
+        if success:
+            kept = self.model.after_success(self.raised[task], self.rho[task], int(self.transition[task]))
+            self.raised[task] = list(kept)
+        else:
             # A new search has to look beyond the edges that it knows, now that one costs more. Where the search found
             # no path, higher costs change nothing.
             self.raised[task].append((self.rho[task], int(self.transition[task]), self.planner.penalty))

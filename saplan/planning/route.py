@@ -51,6 +51,8 @@ class Plan:
     """No path costs less, as far as the agent knows its changes."""
     uncertain_attributes: tuple[tuple[str, float], ...] = ()
     """Attributes of the start that the agent is not sure of, with its confidence in each."""
+    beyond: tuple[str, ...] = ()
+    """Values on the path that training never met, each in a sentence with the evidence that opinions carry over."""
 
     @property
     def rho(self) -> tuple[tuple[float, ...], ...]:

@@ -13,6 +13,7 @@ from saplan.games import Game
 from saplan.interpreter.program import interpretable
 from saplan.methods.agent import Agent
 from saplan.methods.decision import Alternatives, Decision
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.planning import AnyRoute, Outcome, Plan
 
 MOST_OPTIONS = 12
@@ -67,6 +68,8 @@ class Explanation:
     options: tuple[Alternative, ...] = ()
     unit: str = ""
     """Unit of the costs."""
+    beyond: tuple[str, ...] = ()
+    """Values on the path, or of the present ρ without one, that training never met, each in a sentence."""
 
 
 def explain(agent: Agent, decision: Decision) -> Explanation:
@@ -89,7 +92,9 @@ def explain(agent: Agent, decision: Decision) -> Explanation:
         words = ": ".join([outcome.value, *_never_met(agent.perceived.space, decision.route)])
         words += _how_to_raise(outcome, decision.route)
     options = _options(agent, weighed, decision.chosen)
-    return Explanation(found, words, outcome.name.lower(), path, options, weighed.unit)
+    rho = decision.plan.rho or (tuple(map(float, weighed.rho)),)
+    beyond = agent.beyond(rho) if isinstance(agent, StructuredAgent) else ()
+    return Explanation(found, words, outcome.name.lower(), path, options, weighed.unit, beyond)
 
 
 def path_by_rules(agent: Agent, decision: Decision) -> list[Float[np.ndarray, "K"]]:

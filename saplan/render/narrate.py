@@ -106,6 +106,8 @@ def narrate(
     yield "\n" + strong(f"Plan: {story.verdict}", colour)
     if doubts := uncertain_attributes(agent.game, story.state):
         yield f"  made on attributes that are not sure: {', '.join(f'{name} ({p:.0%})' for name, p in doubts)}"
+    for sentence in story.explanation.beyond:
+        yield f"  beyond training: {sentence}"
     for number, plan_step in enumerate(story.explanation.path, start=1):
         yield f"  {number:2d}. {plan_step.change:<32} → {text(plan_step.rho)}{_expected(plan_step)}"
     if not story.found and not anyway:
@@ -145,6 +147,7 @@ def tell_json(
         "start": named(story.start),
         "outcome": story.outcome,
         "reason": None if story.found else story.verdict,
+        "beyond": list(story.explanation.beyond),
         "unsure": dict(uncertain_attributes(agent.game, story.state)),
         "path": [
             {

@@ -32,6 +32,8 @@ RULES: dict[str, Game[Any]] = {
     "few deposits": Mining(deposits=1),
     "large dense maps": Switches(maps=MapRules(smallest=10, largest=10, blocked=0.2)),
     "open maps": Mining(maps=MapRules(blocked=0.0)),
+    "a hole in S": Mining(hole=(4.5, 5.0, 7.5, 8.0)),
+    "maps twice as wide": Switches(most=8, maps=MapRules(smallest=15, largest=20)),
 }
 
 every_game = pytest.mark.parametrize("game", RULES.values(), ids=RULES.keys())
@@ -306,7 +308,7 @@ def test_the_scene_shows_what_is_there(name: str) -> None:
         lambda: Exchange(maps=MapRules(smallest=5, largest=5)),
         lambda: Mining(maps=MapRules(smallest=3, largest=3)),
         lambda: MapRules(smallest=2),
-        lambda: MapRules(largest=11),
+        lambda: MapRules(largest=33),
         lambda: MapRules(smallest=9, largest=8),
         lambda: MapRules(blocked=-0.1),
         lambda: MapRules(blocked=0.5),

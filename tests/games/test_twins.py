@@ -15,7 +15,7 @@ from .twins.exchange import COLOURS, ExchangeTwin
 from .twins.mining import MiningTwin
 from .twins.switches import SwitchesTwin
 
-PITCH, SIDE = 19, 10
+PITCH, WINDOW, SIDE = 32, 19, 10
 
 
 def cell(place: int) -> Cell:
@@ -53,8 +53,8 @@ def read_words(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     edges, items = words[..., :4].astype(int) - 1, words[..., 4:].astype(int) - 1 - 4 * SIDE
     assert np.array_equal(edges // SIDE, np.broadcast_to(np.arange(4), edges.shape))
-    kind, offset = np.divmod(items, PITCH * PITCH)
-    down, right = offset // PITCH - 9, offset % PITCH - 9
+    kind, offset = np.divmod(items, WINDOW * WINDOW)
+    down, right = offset // WINDOW - 9, offset % WINDOW - 9
     absent = words[..., 4:] == 0
     assert np.all(absent | (items >= 0))
     return edges % SIDE, np.sort(np.where(absent, -1, kind * 10_000 + (down + 50) * 100 + right + 50), axis=-1)

@@ -19,6 +19,7 @@ from saplan.methods.base import KnowledgeUpdate, Learner, Method
 from saplan.methods.encoders import AlgebraEncoder
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.edge_detector import EdgeDetector, Replay, edge_loss, empty_replay, push
+from saplan.methods.structured.evidence import gather_evidence
 from saplan.methods.structured.exploration import exploration_reward
 from saplan.methods.structured.memory import (
     NO_ENTRY,
@@ -125,7 +126,9 @@ class Structured(Method[StructuredKnowledge]):
         self, learner: Learner[StructuredKnowledge], game: Game[Any], settings: StructuredSettings
     ) -> StructuredAgent:
         knowledge = learner.knowledge
-        return StructuredAgent(learner.policy, knowledge.detector, *condense(knowledge.memory), game, settings)
+        evidence = gather_evidence(knowledge.detector, game.space, knowledge.memory.delta, knowledge.outcomes)
+        memory, visited = condense(knowledge.memory)
+        return StructuredAgent(learner.policy, knowledge.detector, memory, visited, evidence, game, settings)
 
 
 def write_replays(

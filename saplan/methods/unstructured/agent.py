@@ -120,6 +120,10 @@ class TablePlanner:
         place = int(self.find(rho[None])[0])
         return self.explored[place].astype(float) if place >= 0 else np.zeros(self.edge.shape[1])
 
+    def after_success(self, raised: Raised, rho: Float[np.ndarray, "K"], transition: int) -> Raised:
+        """All of them: a table does not generalise, so a success says nothing about other places."""
+        return raised
+
     def subgoal(
         self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
     ) -> Float[np.ndarray, "*n K"]:
