@@ -4,14 +4,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from saplan.algebra import Block, Categorical, Cyclic, Exogenous, Integer, Natural, Product, Real
+    from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Integer, Natural, Product, Real
     from saplan.envs.check import Finding, check_world
     from saplan.envs.external import ExternalWorld, success_by_goal
     from saplan.envs.gymnasium_env import GymWorld, gym_world
     from saplan.envs.jax_env import JaxWorld, jax_world
     from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError
     from saplan.experiments.result_file import write_result
-    from saplan.games import Exchange, Game, Mining, Switches, make_game, task_set
+    from saplan.games import Arm, Exchange, Game, Mining, Switches, Tiles, make_game, task_set
     from saplan.games.contract import check_game
     from saplan.goals import Goal, parse_goal
     from saplan.methods.agent import Agent, PlannerSettings
@@ -31,14 +31,25 @@ if TYPE_CHECKING:
     from saplan.training.train import RunOptions, resume, train, train_runs
 
 _HOMES = {
-    "saplan.algebra": ("Block", "Categorical", "Cyclic", "Exogenous", "Integer", "Natural", "Product", "Real"),
+    "saplan.algebra": (
+        "Block",
+        "Categorical",
+        "Circle",
+        "Cyclic",
+        "Dihedral",
+        "Exogenous",
+        "Integer",
+        "Natural",
+        "Product",
+        "Real",
+    ),
     "saplan.envs.check": ("Finding", "check_world"),
     "saplan.envs.external": ("ExternalWorld", "success_by_goal"),
     "saplan.envs.gymnasium_env": ("GymWorld", "gym_world"),
     "saplan.envs.jax_env": ("JaxWorld", "jax_world"),
     "saplan.errors": ("InputError", "NoPathError", "NotFiniteError", "StoppedError"),
     "saplan.experiments.result_file": ("write_result",),
-    "saplan.games": ("Exchange", "Game", "Mining", "Switches", "make_game", "task_set"),
+    "saplan.games": ("Arm", "Exchange", "Game", "Mining", "Switches", "Tiles", "make_game", "task_set"),
     "saplan.games.contract": ("check_game",),
     "saplan.goals": ("Goal", "parse_goal"),
     "saplan.methods.executor": ("EvalResult",),
@@ -60,10 +71,13 @@ _HOMES = {
 
 __all__ = [
     "Agent",
+    "Arm",
     "Block",
     "Categorical",
+    "Circle",
     "CurriculumSettings",
     "Cyclic",
+    "Dihedral",
     "EvalResult",
     "Exchange",
     "Exogenous",
@@ -91,6 +105,7 @@ __all__ = [
     "StructuredAgent",
     "StructuredSettings",
     "Switches",
+    "Tiles",
     "UnstructuredSettings",
     "check_game",
     "check_world",

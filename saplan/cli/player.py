@@ -13,7 +13,7 @@ from saplan.cli.terminal import from_pipe, full_screen, keys, raw_keyboard
 from saplan.envs.goal_env import GoalEnv, rho_text
 from saplan.errors import InputError
 from saplan.games import Game
-from saplan.goals import format_goal
+from saplan.goals import format_goal, meets
 from saplan.render.ansi import scene_text, strong, tint
 from saplan.render.palette import TERMINAL
 
@@ -97,7 +97,7 @@ def action_keys(actions: Iterable[str]) -> dict[str, int]:
 
 def conditions(env: GoalEnv, rho: Float[np.ndarray, "K"]) -> list[tuple[str, bool]]:
     """Every condition of the goal as text, and whether it holds."""
-    met = (np.asarray(env.goal.low) <= rho) & (rho <= np.asarray(env.goal.high))
+    met = np.asarray(meets(np.asarray(env.goal.low), np.asarray(env.goal.high), rho))
     written = format_goal(env.space, env.goal).split()
     named = [(words, re.match(r"([\w-]+)[<>=]", words)) for words in written]
     return [(words, bool(met[env.space.index(name[1])])) for words, name in named if name]

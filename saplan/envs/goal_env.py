@@ -26,6 +26,10 @@ Observation = dict[str, NDArray[Any]]
 Info = dict[str, Any]
 
 
+LIMIT = 64.0
+"""Largest attribute value that goals can express, if none goes round a larger circle."""
+
+
 class GoalEnv(gymnasium.Env[Observation, np.int64]):
     """A game with one goal at a time, by the convention of Gymnasium's goal environments.
 
@@ -49,13 +53,14 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
         game: Game[Any] | str = "switches",
         *,
         goal: Goal | str | None = None,
-        limit: float = 64.0,
+        limit: float | None = None,
         render_mode: str | None = None,
         **rules: Any,
     ) -> None:
         """Accepts a game's name, with any of its rules changed (`kinds=2`), or a game of your own.
 
-        `goal` is the goal of every episode; `limit` is the largest attribute value that goals can express.
+        `goal` is the goal of every episode; `limit` is the largest attribute value that goals can express: 64, or
+        a whole turn of a circle, unless it is given.
         """
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise unknown_name("render mode", render_mode, self.metadata["render_modes"])
@@ -63,7 +68,8 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
             raise InputError(f"rules ({', '.join(rules)}) need a game's name: a game object already has its rules")
         self.game: Game[Any] = make_game(game, **rules) if isinstance(game, str) else game
         self.space = self.game.space
-        self.limit = limit
+        turns = [block.period for block in self.space.blocks if np.isfinite(block.period)]
+        self.limit = limit = max([LIMIT, *turns]) if limit is None else limit
         self.render_mode = render_mode
         self.default_goal = self._as_goal(goal)
         bounds = spaces.Box(-limit, limit, (2 * self.space.size,), np.float32)
@@ -98,7 +104,7 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
     ) -> float | Float[np.ndarray, "..."]:
         """0 where the desired goal is reached, else -1: a number for one goal, an array for a batch."""
         del info
-        rewards = np.where(box_reached(achieved_goal, desired_goal), np.float32(0), np.float32(-1))
+        rewards = np.where(box_reached(self.space, achieved_goal, desired_goal), np.float32(0), np.float32(-1))
         return rewards if rewards.ndim else float(rewards)
 
     def compute_terminated(
@@ -106,7 +112,7 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
     ) -> bool | Bool[np.ndarray, "..."]:
         """True where the desired goal is reached or the game is over."""
         over = info.get("is_over", False) if isinstance(info, Mapping) else [i.get("is_over", False) for i in info]
-        ends = box_reached(achieved_goal, desired_goal) | np.asarray(over, bool)
+        ends = box_reached(self.space, achieved_goal, desired_goal) | np.asarray(over, bool)
         return ends if ends.ndim else bool(ends)
 
     def compute_truncated(
@@ -141,7 +147,7 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
         info = {
             "rho": rho_text(self.space, attributes),
             "attributes": attributes,
-            "is_success": bool(box_reached(achieved, self._desired)),
+            "is_success": bool(box_reached(self.space, achieved, self._desired)),
             "is_over": bool(over),
         }
         return observation, info

@@ -63,7 +63,8 @@ VARIANTS = {
     "no-counts": Variant("without visit counts in proposals", {"uniform": 1.0}),
     "no-filter": Variant("without the edge detector's filter p_0", {"threshold": 0.0}),
     "raw": Variant("raw numbers in place of the algebra's features", algebra="raw"),
-    "integers": Variant("ℤ/q treated as ℤ", algebra="integers", games=("switches",)),
+    "integers": Variant("ℤ/q treated as ℤ, S¹ as ℝ", algebra="integers", games=("switches", "arm", "tiles")),
+    "labels": Variant("D_n treated as labels", {"capacity": 64}, algebra="labels", games=("tiles",)),
     "no-hindsight": Variant("without hindsight: a step teaches only about its own subgoal", {"relabel": False}),
     "no-trail": Variant("without the history that keeps attempts from walking in circles", {"repeat_cost": 0.0}),
 }

@@ -15,7 +15,7 @@ class Thing:
     row: int
     column: int
     shape: str
-    """One of `object`, `switch`, `deposit`, `store`, `dump`."""
+    """One of `object`, `switch`, `deposit`, `store`, `dump`, `turn_right`, `turn_left`, `mirror`."""
     colour: str
     """One of `COLOURS`, or `grey`."""
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, UInt32
 
 from saplan.games import Game
 from saplan.games.game import State
-from saplan.goals import Goal
+from saplan.goals import Goal, meets
 from saplan.interpreter.program import AnyKey, interpretable, key_of
 from saplan.methods.decision import Decision
 from saplan.methods.policy import Policy, execution_preference
@@ -123,7 +123,7 @@ class Executor(abc.ABC, Generic[State]):
         return late
 
     def _reached(self, rho: Float[np.ndarray, "tasks K"]) -> Bool[np.ndarray, "tasks"]:
-        reached: Bool[np.ndarray, "tasks"] = np.all((rho >= self.low) & (rho <= self.high), axis=1)
+        reached: Bool[np.ndarray, "tasks"] = np.all(meets(self.low, self.high, rho), axis=1)
         return reached
 
     def _step(self, act_key: AnyKey, step_key: AnyKey) -> Bool[np.ndarray, "tasks"]:

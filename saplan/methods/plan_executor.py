@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from saplan.games import Game
-from saplan.goals import Goal
+from saplan.goals import Goal, meets
 from saplan.methods.agent import PlannerSettings
 from saplan.methods.decision import Alternatives, Decision
 from saplan.methods.executor import PolicyExecutor
@@ -175,7 +175,7 @@ class PlanExecutor(PolicyExecutor[Any]):
         """Choose a transition by the route and by the policy's value of the present state."""
         rho = self.rho[task]
         if successors is None:  # the search was cut short at once, or the goal holds as the agent perceives it
-            holds = np.all((rho >= self.low[task]) & (rho <= self.high[task]))
+            holds = np.all(meets(self.low[task], self.high[task], rho))
             return Decision(Outcome.HOLDS if holds else route.failure, self._draw(self.model.known(rho)))
         cost = successors.total if first is None else successors.with_first(first) + successors.raised
         chosen = self._choose(rho, successors, cost)

@@ -15,6 +15,7 @@ import scipy.sparse
 from jaxtyping import Bool, Float, Float32, Int64
 
 from saplan.algebra.hashing import hashed, mixers
+from saplan.goals import meets
 from saplan.planning.graph import NO_NODE, Nodes, Raised, raised_at
 from saplan.planning.node_index import Index
 from saplan.planning.route import Outcome, Plan, PlannedTransition, Successors, known, to_tuple
@@ -158,7 +159,7 @@ class Landscape:
         parts, settled = [], True
         for first in range(0, len(low), GOALS):
             goals = slice(first, first + GOALS)
-            at_goal = np.all((self.rho[:, None] >= low[goals]) & (self.rho[:, None] <= high[goals]), axis=2)
+            at_goal = np.all(meets(low[goals], high[goals], self.rho[:, None]), axis=2)
             value = np.where(at_goal, 0, FAR).astype(np.float32)
             for _ in range(SWEEPS):
                 before = value.copy()
@@ -248,7 +249,7 @@ class ExpectedRoute:
         return self.landscape.rho
 
     def _at_goal(self, rho: Float[np.ndarray, "K"]) -> bool:
-        return bool(np.all((rho >= self.low) & (rho <= self.high)))
+        return bool(np.all(meets(self.low, self.high, rho)))
 
     def _leads(self, rho: Float[np.ndarray, "K"]) -> bool:
         """Whether some transition from ρ can lead to the goal."""
@@ -278,7 +279,7 @@ def expected_successors(routes: Sequence[ExpectedRoute], rho: Float[np.ndarray, 
             found.append(None)
             continue
         can = real[k] & (places[k] >= 0) & (places[k] < size)
-        there = np.all((ends[k] >= route.low) & (ends[k] <= route.high), axis=-1)
+        there = np.all(meets(route.low, route.high, ends[k]), axis=-1)
         value = np.where(there, 0.0, np.where(can, route.values[np.where(can, places[k], 0)], FAR))
         count = can.sum(axis=1)
         then = np.sum(value * can, axis=1) / np.maximum(count, 1)

@@ -11,6 +11,7 @@ import scipy.sparse
 from jaxtyping import Bool, Float, Float32, Float64, Int, Int32, Int64
 from scipy.sparse.csgraph import dijkstra
 
+from saplan.goals import meets
 from saplan.planning.graph import EdgeFunction, Graph, Nodes, Raised
 from saplan.planning.route import FREE, Outcome, Route
 
@@ -219,7 +220,7 @@ class _Searches:
         """Look at pairs for the first time: whether they satisfy the goal, and how far from it they are at least."""
         rho, owner = self.graph.rho[self.node[pairs // self.count]], pairs % self.count
         self.seen[pairs] = True
-        self.is_goal[pairs] = np.all((rho >= self.low[owner]) & (rho <= self.high[owner]), axis=1)
+        self.is_goal[pairs] = np.all(meets(self.low[owner], self.high[owner], rho), axis=1)
         self.met += np.bincount(owner, minlength=self.count)
         for search in np.unique(owner) if self.bounds else ():
             own = owner == search

@@ -5,7 +5,10 @@ from collections.abc import Iterator
 from saplan.games.scene import Scene, Thing
 from saplan.render.palette import TERMINAL
 
-SYMBOLS = {"object": "●", "switch": "◉", "deposit": "◆", "dump": "▼", "store": "⌂", "hammer": "⚒"}
+SYMBOLS = {
+    "object": "●", "switch": "◉", "deposit": "◆", "dump": "▼", "store": "⌂", "hammer": "⚒", "turn_right": "↻",
+    "turn_left": "↺", "mirror": "⇆",
+}  # fmt: skip
 WALL, FLOOR, AGENT = "██", "· ", "☻"
 WALL_SHADE, FLOOR_SHADE = 240, 244
 RESET = "\x1b[0m"

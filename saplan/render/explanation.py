@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float
 
 from saplan.algebra import Product
 from saplan.games import Game
+from saplan.goals import meets
 from saplan.interpreter.program import interpretable
 from saplan.methods.agent import Agent
 from saplan.methods.decision import Alternatives, Decision
@@ -155,7 +156,7 @@ def _never_met(space: Product, route: AnyRoute) -> list[str]:
         if block.ordered
         else f"{name} never gets there"
         for k, (name, block) in enumerate(zip(space.names, space.blocks, strict=True))
-        if not np.any((met[:, k] >= route.low[k]) & (met[:, k] <= route.high[k]))
+        if not np.any(meets(route.low[k], route.high[k], met[:, k]))
     ]
     return [", ".join(never)] if never else []
 

@@ -12,6 +12,10 @@ from saplan.render.palette import FLOOR, LINE, shade
 from saplan.render.sprites import sprite
 
 RIM = shade(LINE, -0.15)
+ICONS = {
+    "switch": "switch", "chosen": "switch", "hammer": "hammer", "shoulder": "turn_right", "elbow": "turn_right",
+}  # fmt: skip
+"""Shapes of inventory entries that are not objects of a kind."""
 
 
 def paint(scene: Scene, cell: int = 48, least: tuple[int, int] = (0, 0)) -> UInt8[np.ndarray, "height width 3"]:
@@ -78,6 +82,6 @@ def _draw_inventory(canvas: Canvas, scene: Scene, left: int, top: int, height: i
 
 def _icon(scene: Scene, label: str) -> str:
     """The shape that stands for an inventory entry."""
-    if label in ("switch", "hammer"):
-        return label
+    if label in ICONS:
+        return ICONS[label]
     return "deposit" if any(thing.shape == "deposit" for thing in scene.things) else "object"

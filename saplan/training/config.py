@@ -20,7 +20,9 @@ from saplan.storage.manifest import TRAIN_AGAIN, OldFormatError, first_differenc
 
 ATTRIBUTES = "attributes.safetensors"
 """The file of fitted attributes beside a configuration."""
-DEFAULT_STEPS = {"switches": 5_000_000, "exchange": 4_000_000, "mining": 25_000_000}
+DEFAULT_STEPS = {
+    "switches": 5_000_000, "exchange": 4_000_000, "mining": 25_000_000, "arm": 10_000_000, "tiles": 10_000_000,
+}  # fmt: skip
 """A tenth of the paper's budget where the paper states one."""
 MOST = {"steps": 2**40, "seed": 2**31 - 1, "eval_points": 64, "eval_tasks": 100_000}
 """Upper bounds on the numbers of a run."""

@@ -36,7 +36,13 @@ class World:
         return self.rules or GAMES[self.kind]()
 
 
-EXAMPLES = {"switches": "red=1 green=1 blue=1", "exchange": "red=0 green=0 blue=3", "mining": "m1=8 m2=6"}
+EXAMPLES = {
+    "switches": "red=1 green=1 blue=1",
+    "exchange": "red=0 green=0 blue=3",
+    "mining": "m1=8 m2=6",
+    "arm": "shoulder=180 elbow=0",
+    "tiles": "red=0 green=1 blue=m0",
+}
 
 
 class Worlds:

@@ -15,7 +15,6 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
-from saplan.algebra import LineRow
 from saplan.goals import Goal
 from saplan.methods.agent import PlannerSettings
 from saplan.planning import Graph, Outcome, Raised, Route
@@ -71,7 +70,8 @@ class GuidedSearch:
         tasks = [SearchTask(*task) for task in zip(*bounds, raised or [()] * len(rho), strict=True)]
         self._deadline = time.monotonic() + self.planner.max_seconds
         most = self.planner.max_nodes
-        if not self.planner.algebra:
+        # Changes in the body's own frame do not add up, whatever their order, so there is no equation for poses.
+        if not self.planner.algebra or self.agent.game.space.frames:
             return self._search(tasks, most)
         found = self._search(tasks, min(SHALLOW, most))
         deep = [k for k, route in enumerate(found) if route.cut]
@@ -143,7 +143,7 @@ def beyond_reach(problem: Problem) -> bool:
     needs_low, needs_high = problem.needs.low[problem.usable], problem.needs.high[problem.usable]
     most = np.max(np.where(changes > 0, needs_high + changes, -np.inf), axis=0, initial=-np.inf)
     least = np.min(np.where(changes < 0, needs_low + changes, np.inf), axis=0, initial=np.inf)
-    lines = np.array([isinstance(row, LineRow) for row in problem.rows])
+    lines = np.array([problem.is_line(i) for i in range(len(problem.rows))])
     return bool(np.any(lines & ((low > np.maximum(most, problem.start)) | (high < np.minimum(least, problem.start)))))
 
 
