@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from saplan.methods.structured.agent import StructuredAgent
     from saplan.methods.structured.settings import StructuredSettings
     from saplan.methods.unstructured.settings import UnstructuredSettings
+    from saplan.perception.found import raw_space, with_space
+    from saplan.perception.suggest import Suggestion, suggest_space
     from saplan.planning.route import Plan
     from saplan.render.progress_bar import ProgressBar
     from saplan.rl.settings import Settings
@@ -55,6 +57,8 @@ _HOMES = {
     "saplan.methods.executor": ("EvalResult",),
     "saplan.methods.agent": ("Agent", "PlannerSettings"),
     "saplan.methods.structured.agent": ("StructuredAgent",),
+    "saplan.perception.found": ("raw_space", "with_space"),
+    "saplan.perception.suggest": ("Suggestion", "suggest_space"),
     "saplan.planning.route": ("Plan",),
     "saplan.render.progress_bar": ("ProgressBar",),
     "saplan.methods.registry": ("settings_for",),
@@ -104,6 +108,7 @@ __all__ = [
     "StoppedError",
     "StructuredAgent",
     "StructuredSettings",
+    "Suggestion",
     "Switches",
     "Tiles",
     "UnstructuredSettings",
@@ -115,13 +120,16 @@ __all__ = [
     "load",
     "make_game",
     "parse_goal",
+    "raw_space",
     "resume",
     "run_config",
     "settings_for",
     "success_by_goal",
+    "suggest_space",
     "task_set",
     "train",
     "train_runs",
+    "with_space",
     "write_result",
 ]
 

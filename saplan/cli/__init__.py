@@ -16,7 +16,7 @@ from saplan.cli.reproducing import reproduce_command
 from saplan.cli.streams import check_streams, settle, takes_no_more
 from saplan.cli.training import demo_command, train_command
 from saplan.cli.watching import render_command, watch_command
-from saplan.cli.worlds import check_command
+from saplan.cli.worlds import check_command, suggest_command
 from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError, say, unknown_name
 
 COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
     "label": ("write observations of a game with their attributes, to learn from", label_command),
     "fit-attributes": ("learn to read attributes from observations", fit_attributes_command),
     "check": ("find mistakes in a world of your own", check_command),
+    "suggest": ("find the algebra of a world's attributes from play", suggest_command),
     "evaluate": ("measure an agent's success on fixed tasks", evaluate_command),
     "plan": ("plan a path of attributes to a goal and execute it", plan_command),
     "export": ("write the learnt model as PDDL, as a graph, or a plan", export_command),

@@ -46,6 +46,9 @@ class Train(Generic[Rules, Numbers]):
     attributes: str | None = None
     """Read ρ from observations, by `fitted:FILE` from `saplan fit-attributes`, instead of the game's own f. Tasks are
     still judged by the true attributes."""
+    space: str = "declared"
+    """The algebra of the attributes: `declared` by the game; `auto`, found from play before training, and asked for
+    again by a scout that trains for a tenth of the steps; or a file that `saplan suggest --json` wrote."""
     resume: Path | None = None
     """Resume the run in this directory: `saplan train --resume RUN` is enough. Any other options must be those of the
     run."""
@@ -109,16 +112,33 @@ def train_game(arguments: list[str]) -> Path:
     given: Any = options.game
     if options.attributes is not None:
         given = fitted_game(given, options.attributes)
+    if options.space != "declared" and options.resume is None:
+        given = game_with_space(given, options)
     config = run_config(given, options.steps, options.seed, options.settings, method.name, options.eval_points)
     title = name if method.name == "structured" else f"{name}-{method.name}"
     out = options.resume or options.out or Path("runs") / f"{title}-{options.seed}"
     if options.resume is not None:
-        resume_run(out, config, options.save_every, options.devices)
+        # A found space is part of the run: it is not searched for again.
+        resume_run(out, None if options.space != "declared" else config, options.save_every, options.devices)
         return out
     with contextlib.closing(ProgressBar()) as bar:
         how = RunOptions(bar, options.save_every, devices=number_of_devices(options.devices))
         train_runs([config], [out], how)
     return out
+
+
+def game_with_space(game: Any, options: Any) -> Any:
+    """The game with the space that `--space` names."""
+    if options.attributes is not None or options.method != "structured":
+        raise InputError("--space needs the structured method and the game's own attributes")
+
+    from saplan.training.config import run_config
+    from saplan.training.space import AUTO, find_space, read_space
+
+    if options.space != AUTO:
+        return read_space(Path(options.space), game)
+    steps = run_config(game, options.steps, options.seed, options.settings, options.method).steps
+    return find_space(game, options.settings, steps, options.seed, print)
 
 
 def fitted_game(game: Any, attributes: str) -> Any:

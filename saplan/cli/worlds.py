@@ -1,4 +1,4 @@
-"""`saplan check`."""
+"""`saplan check` and `saplan suggest`."""
 
 import sys
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from saplan.cli.options import read_options, take_first
+from saplan.cli.options import check_number, read_options, take_first
 from saplan.errors import InputError
 
 WORLD = "world"
@@ -49,6 +49,47 @@ def check_command(arguments: list[str]) -> None:
     print("\n".join(findings_text(found)))
     if any(finding.wrong for finding in found):
         raise SystemExit(1)
+
+
+@dataclass(frozen=True)
+class Suggest:
+    """Find the algebra of a world's attributes from random play, without any task. WORLD is a game, or a Python file
+    that defines a world; of its space only the names count.
+
+    Prints a block for every attribute, its margin over the next block in bits, and the evidence. Below 8 bits the
+    choice is undecided: more steps may decide it.
+    """
+
+    steps: int = 200_000
+    """Steps of play."""
+    lanes: int = 64
+    """Games played side by side."""
+    seed: int = 0
+    """Seed of all randomness."""
+    json: bool = False
+    """Print the suggestion as JSON, which `saplan train --space FILE` reads."""
+
+
+def suggest_command(arguments: list[str]) -> None:
+    """`saplan suggest WORLD`."""
+    place, rest = take_first("a game or a file that defines a world", "suggest my_world.py", arguments)
+    options = read_options(Suggest, "suggest WORLD", rest)
+    check_number("--seed", options.seed)
+    for name, least, most in (("steps", 100, 10**8), ("lanes", 1, 100_000)):
+        if not least <= getattr(options, name) <= most:
+            raise InputError(f"--{name} must lie in {least}..{most}, got {getattr(options, name)}")
+
+    import json
+
+    from saplan.games import GAMES, make_game
+    from saplan.perception.suggest import suggest_space
+
+    world = make_game(place) if place in GAMES else load_world(place)
+    found = suggest_space(world, options.steps, options.seed, options.lanes)
+    if options.json:
+        print(json.dumps({"game": world.name, **found.to_json()}, indent=1, ensure_ascii=False))
+    else:
+        print("\n".join([f"{world.name}, {found.lines()[0]}", *found.lines()[1:]]))
 
 
 def load_world(place: str) -> Any:

@@ -23,6 +23,7 @@ from saplan.methods.structured.edge_detector import EdgeDetector
 from saplan.methods.structured.evidence import Evidence, Familiar
 from saplan.methods.structured.guided import GuidedSearch
 from saplan.methods.structured.memory import Memory, Visited, marginals
+from saplan.methods.structured.outcomes import ActionOutcomes, OutcomeExecutor
 from saplan.methods.structured.settings import StructuredSettings
 from saplan.methods.structured.suspicion import boundaries, refuted
 from saplan.planning import AnyRoute, Edges, ExpectedRoute, Landscape, Plan, Raised, SpreadEdges
@@ -44,6 +45,8 @@ class StructuredAgent(eqx.Module):
     evidence: Evidence
     game: Game[Any] = eqx.field(static=True)
     settings: StructuredSettings = eqx.field(static=True)
+    outcomes: ActionOutcomes | None = None
+    """What every action leads to, where moves are random."""
     bounds: Float[Array, "2 C K"] | None = None
     """Values of ρ below and above which a transition is not planned, because it failed there; None without any."""
     transition_model: ClassVar[str | None] = "edge detector"
@@ -75,9 +78,13 @@ class StructuredAgent(eqx.Module):
         action, _ = choose_actions(self.in_use.policy, self.game, self.settings, key, states, subgoal, label, history)
         return int(action[0])
 
-    def executor(self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER) -> PlanExecutor:
+    def executor(
+        self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER
+    ) -> PlanExecutor | OutcomeExecutor:
         """Executor of several tasks side by side, one state and one goal each."""
         planner = planner.stretched(self.game)
+        if self.outcomes is not None and planner.outcomes > 1:
+            return OutcomeExecutor(self, state, goals, planner)
         compact = replace(self.in_use, memory=self.memory.compact())
         return PlanExecutor(compact, compact.route_finder(planner), state, goals, planner)
 

@@ -30,6 +30,7 @@ from saplan.methods.structured.memory import (
     empty_memory,
     remember,
 )
+from saplan.methods.structured.outcomes import ActionOutcomes, count_outcomes, no_outcomes
 from saplan.methods.structured.proposals import proposal_weights
 from saplan.methods.structured.settings import StructuredSettings, structured_settings
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step, for_each_used
@@ -45,6 +46,8 @@ class StructuredKnowledge(eqx.Module):
     detector_moments: optax.OptState
     positives: Replay
     outcomes: Replay
+    action_outcomes: ActionOutcomes | None = None
+    """Counted where moves are random."""
 
 
 class Structured(Method[StructuredKnowledge]):
@@ -73,6 +76,7 @@ class Structured(Method[StructuredKnowledge]):
             detector_moments=ADAM.init(detector),
             positives=empty_replay(game.space, settings.capacity, settings.positives),
             outcomes=empty_replay(game.space, settings.capacity, settings.outcomes),
+            action_outcomes=no_outcomes(len(game.actions), settings.capacity) if settings.random_moves else None,
         )
         return knowledge, lanes
 
@@ -114,7 +118,9 @@ class Structured(Method[StructuredKnowledge]):
         keys = jax.random.split(key, settings.edge_steps)
         detector, moments, losses = descend(loss, before.detector, before.detector_moments, settings.edge_rate, keys)
         reward = exploration_reward(memory, detector, space, rollout.trajectory, settings)
-        knowledge = StructuredKnowledge(memory, detector, moments, positives, outcomes)
+        counts = before.action_outcomes
+        counts = None if counts is None else count_outcomes(counts, space, flat, entry)
+        knowledge = StructuredKnowledge(memory, detector, moments, positives, outcomes, counts)
         return KnowledgeUpdate(
             knowledge, partial(transition_targets, space, settings, memory, entry, rollout), reward, losses
         )
@@ -127,8 +133,8 @@ class Structured(Method[StructuredKnowledge]):
     ) -> StructuredAgent:
         knowledge = learner.knowledge
         evidence = gather_evidence(knowledge.detector, game.space, knowledge.memory.delta, knowledge.outcomes)
-        memory, visited = condense(knowledge.memory)
-        return StructuredAgent(learner.policy, knowledge.detector, memory, visited, evidence, game, settings)
+        known = (*condense(knowledge.memory), evidence, game, settings, knowledge.action_outcomes)
+        return StructuredAgent(learner.policy, knowledge.detector, *known)
 
 
 def write_replays(

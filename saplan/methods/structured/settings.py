@@ -37,6 +37,10 @@ class StructuredSettings(ExploringSettings):
     """Transitions below this share of all changes are neither proposed nor planned with. Where attributes are read off
     observations, these are misreadings."""
 
+    random_moves: bool = False
+    """Whether an action may lead to several changes by chance, as on ice: training counts what each action leads to,
+    and plans choose actions by the probability of reaching the goal. `saplan check` says when a world needs it."""
+
     positives: int = 4096
     """Replay of places where a transition was feasible, per transition."""
     outcomes: int = 2048
