@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from saplan.envs.external import ExternalWorld, success_by_goal
     from saplan.envs.gymnasium_env import GymWorld, gym_world
     from saplan.envs.jax_env import JaxWorld, jax_world
+    from saplan.envs.moves import DiscreteMoves, MujocoStates
     from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError
     from saplan.experiments.result_file import write_result
     from saplan.games import Arm, Exchange, Game, Mining, Switches, Tiles, make_game, task_set
@@ -49,6 +50,7 @@ _HOMES = {
     "saplan.envs.external": ("ExternalWorld", "success_by_goal"),
     "saplan.envs.gymnasium_env": ("GymWorld", "gym_world"),
     "saplan.envs.jax_env": ("JaxWorld", "jax_world"),
+    "saplan.envs.moves": ("DiscreteMoves", "MujocoStates"),
     "saplan.errors": ("InputError", "NoPathError", "NotFiniteError", "StoppedError"),
     "saplan.experiments.result_file": ("write_result",),
     "saplan.games": ("Arm", "Exchange", "Game", "Mining", "Switches", "Tiles", "make_game", "task_set"),
@@ -82,6 +84,7 @@ __all__ = [
     "CurriculumSettings",
     "Cyclic",
     "Dihedral",
+    "DiscreteMoves",
     "EvalResult",
     "Exchange",
     "Exogenous",
@@ -94,6 +97,7 @@ __all__ = [
     "Integer",
     "JaxWorld",
     "Mining",
+    "MujocoStates",
     "Natural",
     "NoPathError",
     "NotFiniteError",

@@ -79,7 +79,7 @@ class Curriculum(Method[CurriculumProgress]):
             raise InputError(f"the curriculum does not fit {game.name}: its goals have no distances (known: {known})")
         return CurriculumSettings(**GRADIENT_SETTINGS) if paper else CurriculumSettings()
 
-    def encoder(self, space: Product) -> GoalEncoder:
+    def encoder(self, space: Product, settings: Any) -> GoalEncoder:
         return GoalEncoder(space)
 
     def judge(self, game: Game[Any]) -> Judge:

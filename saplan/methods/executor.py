@@ -68,7 +68,7 @@ class Executor(abc.ABC, Generic[State]):
         """The last decision of every task."""
         self.done = self._reached(np.asarray(true))
         self.lost = np.zeros(len(self.rho), bool)
-        """Whether the agent has died: such a task makes no more decisions."""
+        """Whether the agent has died or the game has ended: such a task makes no more decisions."""
         self.result = EvalResult(self.done, np.zeros(len(self.rho), int))
 
     @abc.abstractmethod
@@ -169,11 +169,12 @@ def advance(
     action: Int[Array, "n"],
     delta: Float[Array, "n K"],
 ) -> tuple[State, Float[Array, "n K"], Float[Array, "n K"], Bool[Array, "n"], Bool[Array, "n"]]:
-    """One step of every task: new states, their true and perceived ρ, whether `delta` was made, whether it died."""
+    """One step of every task: new states, their true and perceived ρ, if `delta` was made, if the game ended."""
     following = jax.vmap(game.step)(jax.random.split(key, action.shape[0]), state, action)
     before, after = jax.vmap(perceived.attributes)(state), jax.vmap(perceived.attributes)(following)
     hit = perceived.space.same_change(perceived.space.difference(after, before), delta)
-    return following, jax.vmap(game.truth)(following), after, hit, jax.vmap(game.lost)(following)
+    ended = jax.vmap(game.lost)(following) | jax.vmap(game.over)(following)
+    return following, jax.vmap(game.truth)(following), after, hit, ended
 
 
 class PolicyExecutor(Executor[State]):

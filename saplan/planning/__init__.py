@@ -5,17 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from saplan.planning.dials import DialRoute
 from saplan.planning.expectation import ExpectedRoute, Landscape, SpreadEdges, expected_successors
 from saplan.planning.graph import EdgeFunction, Edges, Graph, Raised
 from saplan.planning.route import Outcome, Plan, PlannedTransition, Route, Successors
 from saplan.planning.search import search
 
-AnyRoute = Route | ExpectedRoute
+AnyRoute = Route | ExpectedRoute | DialRoute
 
 
 def successors_of(routes: Sequence[AnyRoute], rho: Float[np.ndarray, "n K"]) -> list[Successors | None]:
     """Every transition from one ρ per route; None where a search did not expand it."""
-    found = [route.successors(rho[k]) if isinstance(route, Route) else None for k, route in enumerate(routes)]
+    found = [None if isinstance(route, ExpectedRoute) else route.successors(rho[k]) for k, route in enumerate(routes)]
     expected = [(k, route) for k, route in enumerate(routes) if isinstance(route, ExpectedRoute)]
     for landscape in dict.fromkeys(route.landscape for _, route in expected):
         those = [(k, route) for k, route in expected if route.landscape is landscape]
@@ -27,6 +28,7 @@ def successors_of(routes: Sequence[AnyRoute], rho: Float[np.ndarray, "n K"]) -> 
 
 __all__ = [
     "AnyRoute",
+    "DialRoute",
     "EdgeFunction",
     "Edges",
     "ExpectedRoute",

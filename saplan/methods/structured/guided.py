@@ -15,9 +15,10 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
+from saplan.algebra import Cyclic
 from saplan.goals import Goal
 from saplan.methods.agent import PlannerSettings
-from saplan.planning import Graph, Outcome, Raised, Route
+from saplan.planning import AnyRoute, DialRoute, Edges, Graph, Outcome, Raised, Route
 from saplan.planning.algebraic import find_plan
 from saplan.planning.heuristic import Potentials, read_levels
 from saplan.planning.needs import Needs, read_needs
@@ -62,7 +63,7 @@ class GuidedSearch:
 
     def __call__(
         self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Sequence[Raised] = ()
-    ) -> list[Route]:
+    ) -> Sequence[AnyRoute]:
         """Routes along mean changes from several ρ to a goal each; `raised` names edges with an added cost."""
         if self.graph.full:
             self.graph, self._priced = self._new_graph(), 0
@@ -73,15 +74,36 @@ class GuidedSearch:
         # Changes in the body's own frame do not add up, whatever their order, so there is no equation for poses.
         if not self.planner.algebra or self.agent.game.space.frames:
             return self._search(tasks, most)
+        dials = self._turn_dials(tasks)
+        if dials is not None:
+            return dials
         found = self._search(tasks, min(SHALLOW, most))
         deep = [k for k, route in enumerate(found) if route.cut]
         for k, route in zip(deep, self._search([tasks[k] for k in deep], min(DEEP, most), led=True), strict=True):
             found[k] = route if route.outcome is not Outcome.SPENT else self._solve(tasks[k], route)
         return found
 
+    def _turn_dials(self, tasks: list[SearchTask]) -> list[DialRoute] | None:
+        """Routes by the equation alone, where all trusted changes turn dials of one size; None where some do not."""
+        space, found = self.agent.game.space, list[DialRoute]()
+        if not all(isinstance(block, Cyclic) for block in space.blocks):
+            return None
+        deltas = np.asarray(self.agent.memory.delta, float)
+        costs = np.where(np.asarray(self.agent.trusted), 1.0, np.inf)
+        for task in tasks:
+            start, low, high = (np.asarray(side, float) for side in (task.rho, task.low, task.high))
+            problem = Problem(space, start, low, high, deltas, costs)
+            route = DialRoute.find(problem, self._edges, self.graph.grain, task.raised)
+            if route is None:
+                return None
+            found.append(route)
+        return found
+
     def _new_graph(self) -> Graph:
-        agent, planner = self.agent, self.planner
-        return Graph(np.asarray(agent.game.space.grain, np.float32), lambda nodes: agent.edges(nodes, planner))
+        return Graph(np.asarray(self.agent.game.space.grain, np.float32), self._edges)
+
+    def _edges(self, nodes: Float[np.ndarray, "n K"]) -> Edges:
+        return self.agent.edges(nodes, self.planner)
 
     def _search(self, tasks: list[SearchTask], max_nodes: int, led: bool = False) -> list[Route]:
         """Search side by side; `led` by lower bounds on the cost that remains."""

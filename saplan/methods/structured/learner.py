@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 from saplan.algebra import Product
 from saplan.games.game import Game, State
 from saplan.methods.base import KnowledgeUpdate, Learner, Method
-from saplan.methods.encoders import AlgebraEncoder
+from saplan.methods.encoders import AlgebraEncoder, ChangeEncoder
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.edge_detector import EdgeDetector, Replay, edge_loss, empty_replay, push
 from saplan.methods.structured.evidence import gather_evidence
@@ -31,6 +31,7 @@ from saplan.methods.structured.memory import (
     remember,
 )
 from saplan.methods.structured.outcomes import ActionOutcomes, count_outcomes, no_outcomes
+from saplan.methods.structured.past_rollouts import PastRollouts, no_rollouts, with_past
 from saplan.methods.structured.proposals import proposal_weights
 from saplan.methods.structured.settings import StructuredSettings, structured_settings
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step, for_each_used
@@ -48,6 +49,8 @@ class StructuredKnowledge(eqx.Module):
     outcomes: Replay
     action_outcomes: ActionOutcomes | None = None
     """Counted where moves are random."""
+    past: PastRollouts | None = None
+    """Earlier rollouts; None where the policy learns from the new one alone."""
 
 
 class Structured(Method[StructuredKnowledge]):
@@ -60,8 +63,8 @@ class Structured(Method[StructuredKnowledge]):
     def settings_for(self, game: Game[Any], paper: bool = False) -> StructuredSettings:
         return structured_settings(game, paper)
 
-    def encoder(self, space: Product) -> AlgebraEncoder:
-        return AlgebraEncoder(space)
+    def encoder(self, space: Product, settings: Any) -> AlgebraEncoder:
+        return AlgebraEncoder(space) if settings.sees_rho else ChangeEncoder(space)
 
     def judge(self, game: Game[Any]) -> Judge:
         return by_first_change(game.space)
@@ -77,6 +80,7 @@ class Structured(Method[StructuredKnowledge]):
             positives=empty_replay(game.space, settings.capacity, settings.positives),
             outcomes=empty_replay(game.space, settings.capacity, settings.outcomes),
             action_outcomes=no_outcomes(len(game.actions), settings.capacity) if settings.random_moves else None,
+            past=no_rollouts(game, settings, lanes) if settings.replay else None,
         )
         return knowledge, lanes
 
@@ -117,13 +121,16 @@ class Structured(Method[StructuredKnowledge]):
 
         keys = jax.random.split(key, settings.edge_steps)
         detector, moments, losses = descend(loss, before.detector, before.detector_moments, settings.edge_rate, keys)
-        reward = exploration_reward(memory, detector, space, rollout.trajectory, settings)
+        past, lesson = before.past, rollout
         counts = before.action_outcomes
         counts = None if counts is None else count_outcomes(counts, space, flat, entry)
-        knowledge = StructuredKnowledge(memory, detector, moments, positives, outcomes, counts)
-        return KnowledgeUpdate(
-            knowledge, partial(transition_targets, space, settings, memory, entry, rollout), reward, losses
-        )
+        if past is not None:
+            past, lesson = with_past(game, past, rollout, jax.random.fold_in(key, settings.edge_steps), settings.replay)
+            entry = jnp.where(lesson.flat.changed, memory.index(space, lesson.flat.delta), NO_ENTRY)
+        reward = exploration_reward(memory, detector, space, lesson.trajectory, settings)
+        knowledge = StructuredKnowledge(memory, detector, moments, positives, outcomes, counts, past)
+        targets = partial(transition_targets, space, settings, memory, entry, lesson)
+        return KnowledgeUpdate(knowledge, targets, reward, lesson, losses)
 
     def known(self, knowledge: StructuredKnowledge) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
         return knowledge.memory.size, knowledge.memory.overflow
