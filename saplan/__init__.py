@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from saplan.envs.moves import DiscreteMoves, MujocoStates
     from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError
     from saplan.experiments.result_file import write_result
+    from saplan.experiments.run_plot import plot_run
     from saplan.games import Arm, Exchange, Game, Mining, Switches, Tiles, make_game, task_set
     from saplan.games.contract import check_game
     from saplan.goals import Goal, parse_goal
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
     from saplan.perception.found import raw_space, with_space
     from saplan.perception.suggest import Suggestion, suggest_space
     from saplan.planning.route import Plan
-    from saplan.render.progress_bar import ProgressBar
     from saplan.rl.settings import Settings
     from saplan.training.config import run_config
     from saplan.training.evaluate import evaluate
-    from saplan.training.progress import Progress
+    from saplan.training.progress import Progress, ProgressBar
     from saplan.training.store import load
     from saplan.training.train import RunOptions, resume, train, train_runs
 
@@ -53,6 +53,7 @@ _HOMES = {
     "saplan.envs.moves": ("DiscreteMoves", "MujocoStates"),
     "saplan.errors": ("InputError", "NoPathError", "NotFiniteError", "StoppedError"),
     "saplan.experiments.result_file": ("write_result",),
+    "saplan.experiments.run_plot": ("plot_run",),
     "saplan.games": ("Arm", "Exchange", "Game", "Mining", "Switches", "Tiles", "make_game", "task_set"),
     "saplan.games.contract": ("check_game",),
     "saplan.goals": ("Goal", "parse_goal"),
@@ -62,7 +63,6 @@ _HOMES = {
     "saplan.perception.found": ("raw_space", "with_space"),
     "saplan.perception.suggest": ("Suggestion", "suggest_space"),
     "saplan.planning.route": ("Plan",),
-    "saplan.render.progress_bar": ("ProgressBar",),
     "saplan.methods.registry": ("settings_for",),
     "saplan.methods.structured.settings": ("StructuredSettings",),
     "saplan.methods.unstructured.settings": ("UnstructuredSettings",),
@@ -70,7 +70,7 @@ _HOMES = {
     "saplan.training.config": ("run_config",),
     "saplan.rl.settings": ("Settings",),
     "saplan.training.evaluate": ("evaluate",),
-    "saplan.training.progress": ("Progress",),
+    "saplan.training.progress": ("Progress", "ProgressBar"),
     "saplan.training.store": ("load",),
     "saplan.training.train": ("RunOptions", "resume", "train", "train_runs"),
 }
@@ -124,6 +124,7 @@ __all__ = [
     "load",
     "make_game",
     "parse_goal",
+    "plot_run",
     "raw_space",
     "resume",
     "run_config",

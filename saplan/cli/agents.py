@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from saplan.cli.options import check_number, in_colour, read_options, take_run, use_one_core
+from saplan.cli.worlds import named_world
 from saplan.errors import InputError, NoPathError
 
 
@@ -25,8 +26,10 @@ class Evaluate:
     """Other rules than those of the training, such as fewest=6 most=8 maps.largest=20."""
     visited_only: bool = False
     """Refuse plans through values that training never met."""
+    world: str | None = None
+    """The world of a run that is not in one of our games, as `my_world.py:name`; the file is run."""
     json: bool = False
-    """Print JSON."""
+    """Print the result as JSON instead of text."""
 
 
 def evaluate_command(arguments: list[str]) -> None:
@@ -40,10 +43,9 @@ def evaluate_command(arguments: list[str]) -> None:
 
     from saplan.experiments.evaluation_report import evaluation_data, evaluation_text
 
-    planning = _planner(options)
-    result = evaluation_data(
-        run, options.tasks, options.task_seed, options.budget, planning, options.method, options.rules
-    )
+    planning, world = _planner(options), named_world(options.world)
+    amounts = options.tasks, options.task_seed, options.budget
+    result = evaluation_data(run, *amounts, planning, options.method, options.rules, world)
     if options.json:
         _print_json(result)
     else:
@@ -73,8 +75,10 @@ class PlanOptions:
     """Other rules than those of the training, such as fewest=6 most=8 maps.largest=20."""
     visited_only: bool = False
     """Refuse plans through values that training never met."""
+    world: str | None = None
+    """The world of a run that is not in one of our games, as `my_world.py:name`; the file is run."""
     json: bool = False
-    """Print JSON."""
+    """Print the result as JSON instead of text."""
 
 
 def plan_command(arguments: list[str]) -> None:
@@ -89,16 +93,19 @@ def plan_command(arguments: list[str]) -> None:
 
     from saplan.interpreter.program import without_compiling
     from saplan.render.narrate import narrate, tell_json
+    from saplan.training.progress import patiently, waiting
     from saplan.training.store import open_agent
 
-    agent, planning = open_agent(run, options.method, options.rules)[0], _planner(options)
-    task = (options.goal, options.seed, options.budget)
+    agent = open_agent(run, options.method, options.rules, named_world(options.world))[0]
+    task, planning = (options.goal, options.seed, options.budget), _planner(options)
     with without_compiling():
         if not options.json:
-            for text in narrate(agent, *task, in_colour(), planning, options.anyway):
+            story = narrate(agent, *task, in_colour(), planning, options.anyway)
+            for text in patiently(story, "planning"):
                 print(text, flush=True)
             return
-        told = tell_json(agent, *task, planning, options.anyway)
+        with waiting("planning and acting"):
+            told = tell_json(agent, *task, planning, options.anyway)
     _print_json(told)
     if told["reason"] is not None and not options.anyway:
         raise NoPathError(f"no plan: {told['reason']}; nothing was done")

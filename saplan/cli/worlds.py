@@ -1,5 +1,6 @@
 """`saplan check` and `saplan suggest`."""
 
+import inspect
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,6 +93,11 @@ def suggest_command(arguments: list[str]) -> None:
         print("\n".join([f"{world.name}, {found.lines()[0]}", *found.lines()[1:]]))
 
 
+def named_world(place: str | None) -> Any:
+    """The world that `--world` names, or None."""
+    return None if place is None else load_world(place)
+
+
 def load_world(place: str) -> Any:
     """The world that a Python file defines: `my_world.py:name`, or the one called `world`, or the only one."""
     from saplan.games import Game
@@ -101,18 +107,43 @@ def load_world(place: str) -> Any:
     if not path.is_file() or path.suffix != ".py":
         raise InputError(f"{text} is not a Python file: write one that defines a world, see docs/your-world.md")
     module = _import_file(path)
-    if name and not hasattr(module, name):
-        raise InputError(f"{path} does not define {name!r}")
-    candidates = [name] if name else [WORLD, *(key for key, value in vars(module).items() if isinstance(value, Game))]
-    for candidate in candidates:
-        value = getattr(module, candidate, None)
-        try:
-            made = value() if callable(value) and not isinstance(value, Game) else value
-        except TypeError as error:
-            raise InputError(f"{path}: {candidate} does not make a world: {error}") from None
-        if isinstance(made, Game):
-            return made
-    raise InputError(f"{path} defines no world: call it `world`, or name it as in `{path}:name`")
+    found = worlds_of(module)
+    listed = f"its worlds are {', '.join(f'{path}:{one}' for one in found)}" if found else "it defines no world"
+    if not name and WORLD not in found and len(found) != 1:
+        more = f"name one: {listed}" if found else f"{listed}: call it `{WORLD}`, or name it as in `{path}:name`"
+        raise InputError(f"{path}: {more}")
+    name = name or (WORLD if WORLD in found else found[0])
+    if not hasattr(module, name):
+        raise InputError(f"{path} does not define {name!r}; {listed}")
+    if len(found) > 1:
+        print(f"{path}: {listed}; checking {name}", file=sys.stderr, flush=True)
+    value = getattr(module, name)
+    try:
+        made = value() if callable(value) and not isinstance(value, Game) else value
+    except TypeError as error:
+        raise InputError(f"{path}: {name} does not make a world: {error}") from None
+    if not isinstance(made, Game):
+        raise InputError(f"{path}: {name} is not a world; {listed}")
+    return made
+
+
+def worlds_of(module: ModuleType) -> list[str]:
+    """Names of the worlds in a module, and of its functions without arguments that say that they return one."""
+    from saplan.games import Game
+
+    def makes_one(name: str, value: Any) -> bool:
+        if isinstance(value, Game):
+            return True
+        if not inspect.isfunction(value) or value.__module__ != module.__name__:
+            return False
+        parameters = inspect.signature(value).parameters.values()
+        if any(parameter.default is parameter.empty for parameter in parameters):
+            return False
+        returns = value.__annotations__.get("return")
+        words = returns if isinstance(returns, str) else getattr(returns, "__name__", "")
+        return name == WORLD or words.endswith(("World", "Game"))
+
+    return [name for name, value in vars(module).items() if makes_one(name, value)]
 
 
 def _import_file(path: Path) -> ModuleType:

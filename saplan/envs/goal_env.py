@@ -37,7 +37,8 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
     - `achieved_goal`, `desired_goal`: boxes `(low_1..low_K, high_1..high_K)`, see `saplan.envs.goal_boxes`.
     - Reward: 0 where the goal is reached, else -1. The episode terminates there, or when the game is over.
     - `reset(options={"goal": "red=2 blue=1"})` sets a goal, as text or as a `Goal`. The default is `goal` of the
-      constructor, or else a task that the game draws. The map depends on the seed alone.
+      constructor, or else a task that the game draws. The map depends on the seed alone, unless `options` holds a
+      `state` of the game to begin from.
     - `info`: `rho` (text), `attributes` (ρ), `is_success`, `is_over`.
 
     The registered ids truncate after 150 steps.
@@ -83,11 +84,14 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
         """A fresh map and a goal."""
         super().reset(seed=seed)
         options = options or {}
-        for name in options.keys() - {"goal"}:
-            raise unknown_name("reset option", name, ["goal"])
+        for name in options.keys() - {"goal", "state"}:
+            raise unknown_name("reset option", name, ["goal", "state"])
         wanted = self._as_goal(options.get("goal", self.default_goal))
         key = jax.random.key(int(self.np_random.integers(2**31)))
         self._key, self.state, drawn, *seen = _begin(self.game, key)
+        if "state" in options:
+            self.state = options["state"]
+            seen = [self.game.observe(self.state), self.game.attributes(self.state), self.game.over(self.state)]
         self.goal: Goal = jax.tree.map(np.asarray, drawn) if wanted is None else wanted
         self._desired = goal_box(self.space, self.goal, self.limit)
         return self._perceive(*seen)

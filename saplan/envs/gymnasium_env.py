@@ -6,6 +6,7 @@ arguments, as in any game, no matter how often and in which order a compiled pro
 """
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,6 +57,8 @@ class GymWorld(ExternalWorld[GymState]):
     vital: tuple[str, ...] = ()
     faults: list[Exception] = field(default_factory=list)
     """Exceptions that the environments raised, the latest last."""
+    turn: Any = field(default_factory=threading.Lock)
+    """Held while episodes are played: several pages may watch one world."""
 
     @property
     def space(self) -> Product:
@@ -82,7 +85,8 @@ class GymWorld(ExternalWorld[GymState]):
 
         def keeping_faults(*batch: Any) -> tuple[np.ndarray, ...]:
             try:
-                return ask(*batch)
+                with self.turn:
+                    return ask(*batch)
             except Exception as error:
                 self.faults.append(error)
                 raise
@@ -132,7 +136,8 @@ class GymWorld(ExternalWorld[GymState]):
 
     def frame(self, state: GymState) -> np.ndarray:
         """The environment's own picture of a state; the state must have been played here, not in a pool."""
-        return self.host.picture(int(state.ticket), int(state.clock), int(state.path))
+        with self.turn:
+            return self.host.picture(int(state.ticket), int(state.clock), int(state.path))
 
 
 def _positions(states: GymState) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -80,7 +80,7 @@ class Player:
 
     def picture(self) -> np.ndarray:
         """The environment's own picture."""
-        picture = self.env.render()
+        picture = self.env.render() if self.env.render_mode == "rgb_array" else None
         if not isinstance(picture, np.ndarray):
             raise InputError("the environment returns no pictures: make it with render_mode='rgb_array'")
         return picture

@@ -9,9 +9,10 @@ import numpy as np
 
 from saplan.experiments.paper import paper_success
 from saplan.experiments.statistics import encode_successes, wilson
-from saplan.games import GAMES
+from saplan.games import GAMES, Game
 from saplan.methods.agent import PlannerSettings
 from saplan.training.evaluate import causes_of_failure, evaluate, success_by_group
+from saplan.training.progress import waiting
 from saplan.training.provenance import code, versions
 from saplan.training.store import ORACLE, open_agent
 from saplan.training.transfer import BUDGET, scaled_budget
@@ -25,12 +26,13 @@ def evaluation_data(
     planning: PlannerSettings,
     method: str | None = None,
     rules: Sequence[str] = (),
+    world: Game[Any] | None = None,
 ) -> dict[str, Any]:
     """Evaluates an agent and returns the result as plain data.
 
     Without a budget it is the paper's, under other `rules` scaled with the oracle's need.
     """
-    agent, config, about = open_agent(run, method, rules)
+    agent, config, about = open_agent(run, method, rules, world)
     if budget is None:
         usual = GAMES[run]() if config is None else config.game
         budget = scaled_budget(agent.game, usual) if rules else BUDGET
@@ -38,7 +40,9 @@ def evaluation_data(
     if not isinstance(trained, int):
         trained = 0 if config is None else config.steps
     began = time.monotonic()
-    result = evaluate(agent, tasks, task_seed, budget, planning)
+    with waiting(f"evaluating {tasks} tasks") as say:
+        show = lambda step, done: say(f"step {step} of {budget}, {done} of {tasks} tasks solved")  # noqa: E731
+        result = evaluate(agent, tasks, task_seed, budget, planning, show=show)
     hits = [attempt for attempt in result.attempts if attempt.success]
     return {
         "game": agent.game.name,

@@ -15,13 +15,13 @@ from saplan.methods.agent import PlannerSettings, planner_settings_for
 from saplan.methods.oracle import Oracle
 from saplan.methods.registry import METHODS, find_method
 from saplan.methods.structured.settings import StructuredSettings
-from saplan.render.progress_bar import ProgressBar
 from saplan.storage.files import Lock, make_directory
 from saplan.storage.json_data import write_json
 from saplan.training.config import RunConfig, run_config
 from saplan.training.evaluate import evaluate
 from saplan.training.loop import HELD_BACK_SEED
 from saplan.training.metrics import read_metrics
+from saplan.training.progress import ProgressBar
 from saplan.training.provenance import hardware
 from saplan.training.run_directory import METRICS
 from saplan.training.store import MANIFEST, ORACLE, load_agent, read_manifest

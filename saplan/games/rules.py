@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
 
+from saplan.algebra import Product
 from saplan.errors import InputError, unknown_name
 from saplan.games.game import Game, State
 from saplan.storage.json_data import is_number, is_whole
@@ -108,6 +111,21 @@ def rule_card(game: Game[State], heading: Callable[[str], str] = str) -> str:
         heading("Admissible transitions δρ") + "".join(f"\n  {line}" for line in lines),
     ]
     return "\n\n".join(sections)
+
+
+def name_of(game: Game[Any], delta: Float[np.ndarray, "K"]) -> str:
+    """Name of a change by the rules of the game, such as `pick up red`, or the change as text if it has none."""
+    slack = np.array([block.tolerance for block in game.space.blocks])
+    for words, known in game.admissible():
+        if np.all(np.abs(np.asarray(known) - delta) <= slack + 1e-6):
+            return words
+    return game.space.format_delta(delta)
+
+
+def changed_text(space: Product, before: Sequence[float], after: Sequence[float]) -> str:
+    """The attributes whose values differ, with their new values: `map_red=2 red=1`."""
+    rows = zip(space.names, space.blocks, before, after, strict=True)
+    return " ".join(f"{name}={block.format(float(new))}" for name, block, old, new in rows if new != old)
 
 
 def rule_data(game: Game[State]) -> dict[str, Any]:

@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.games import Game
+from saplan.games.rules import changed_text, name_of
 from saplan.games.sight import LimitedSight
 from saplan.goals import Goal, parse_goal
 from saplan.planning import Plan
@@ -115,6 +117,19 @@ def first_action(agent: Agent, key: PRNGKeyArray, state: Any, goal: Goal | str, 
     executor = agent.executor(states, one_goal(agent.game.space, goal), planner)
     executor.settle()
     return int(executor.act(key)[0])
+
+
+def in_words(game: Game[Any], plan: Plan) -> Plan:
+    """The plan with every transition named by the rules of the game."""
+    if not plan.path:
+        return plan
+    rho = jnp.array(plan.rho)
+    deltas = np.asarray(jax.vmap(game.space.difference)(rho[1:], rho[:-1]))
+    named = [
+        replace(step, words=name_of(game, delta), result=changed_text(game.space, before, step.rho))
+        for before, step, delta in zip(plan.rho, plan.path, deltas, strict=False)
+    ]
+    return replace(plan, path=tuple(named))
 
 
 def one_goal(space: Product, goal: Goal | str) -> Goal:

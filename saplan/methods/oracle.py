@@ -22,7 +22,7 @@ from saplan.games.grid import NOWHERE, GridState, Map, Places, to_cell, to_place
 from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
 from saplan.interpreter.program import AnyKey, interpretable
-from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
+from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, in_words, one_goal
 from saplan.methods.decision import Alternatives, Decision
 from saplan.methods.executor import Executor
 from saplan.planning import Edges, Graph, Outcome, Plan, Route
@@ -148,7 +148,7 @@ class Oracle:
     def plan(self, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> Plan:
         """Path with the fewest steps, as assumed before the map is looked at."""
         rho = np.asarray(self.game.attributes(state))
-        return self.routes(rho[None], one_goal(self.game.space, goal))[0].plan(rho)
+        return in_words(self.game, self.routes(rho[None], one_goal(self.game.space, goal))[0].plan(rho))
 
     def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
         """Next action from a state towards a goal. An executor is faster over several steps: it keeps its search."""

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Int32
 
 from saplan.planning.graph import NO_NODE, Graph, Nodes, Raised, raised_at
+from saplan.planning.printing import html_table, plan_row
 
 FREE = 1e-9
 """Least cost of an edge: csgraph reads a stored zero as "no edge", and a path must not circle on free edges."""
@@ -36,11 +37,15 @@ class PlannedTransition:
     """Probability of success by the method's estimate; None if it has none."""
     steps: float | None
     """Expected environment steps; None if the method has no estimate."""
+    words: str = ""
+    """Its name by the rules of the game, or its change as text; empty before an agent has named it."""
+    result: str = ""
+    """The attributes that it changes, with their new values."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
-    """A path of transitions from a start, or the reason why there is none."""
+    """A path of transitions from a start, or the reason why there is none. It prints as a table."""
 
     outcome: Outcome
     cost: float = np.inf
@@ -68,6 +73,33 @@ class Plan:
     def transitions(self) -> tuple[int, ...]:
         """Numbers of the transitions along the path."""
         return tuple(step.transition for step in self.path)
+
+    @property
+    def summary(self) -> str:
+        """How the search ended, and what the path costs, in one line."""
+        if not self.path:
+            return self.outcome.value
+        parts = [f"{self.outcome.value}: {len(self.path)} transition{'s' if len(self.path) > 1 else ''}"]
+        chances, steps = ([getattr(step, name) for step in self.path] for name in ("probability", "steps"))
+        if None not in chances:
+            parts.append(f"p {np.prod(chances):.2f} in all")
+        return ", ".join(parts if None in steps else [*parts, f"about {sum(steps):.0f} steps"])
+
+    def __repr__(self) -> str:
+        rows = [
+            plan_row(k, step.words or f"transition {step.transition}", step.probability, step.steps, step.result)
+            for k, step in enumerate(self.path, start=1)
+        ]
+        return "\n".join([self.summary, *rows])
+
+    def _repr_html_(self) -> str:
+        """A table, for notebooks."""
+        rows = [
+            [str(k), step.words, "" if step.probability is None else f"{step.probability:.2f}",
+             "" if step.steps is None else f"{step.steps:.0f}", step.result]
+            for k, step in enumerate(self.path, start=1)
+        ]  # fmt: skip
+        return html_table(self.summary, ["", "transition", "p of success", "expected steps", "then"], rows)
 
 
 class Successors(NamedTuple):

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from saplan.algebra import Product
-from saplan.games import Game
+from saplan.games.rules import name_of
 from saplan.goals import meets
 from saplan.interpreter.program import interpretable
 from saplan.methods.agent import Agent
@@ -101,15 +100,6 @@ def explain(agent: Agent, decision: Decision) -> Explanation:
 def path_by_rules(agent: Agent, decision: Decision) -> list[Float[np.ndarray, "K"]]:
     """The changes of a path that leads to the goal from the true ρ; empty without a path, or if ρ is estimated."""
     return [] if agent.perceived is not agent.game or decision.outcome is not Outcome.FOUND else decision.changes
-
-
-def name_of(game: Game[Any], delta: Float[np.ndarray, "K"]) -> str:
-    """Name of a change by the rules of the game, or the change as text if it has none."""
-    slack = np.array([block.tolerance for block in game.space.blocks])
-    for words, known in game.admissible():
-        if np.all(np.abs(np.asarray(known) - delta) <= slack + 1e-6):
-            return words
-    return game.space.format_delta(delta)
 
 
 def _named(agent: Agent, delta: Float[np.ndarray, "K"]) -> tuple[str, str]:

@@ -144,7 +144,8 @@ def _game_of(data: Any, where: Path, world: Game[Any] | None) -> Game[Any]:
             return made
         described = through_json(made.described())
     elif world is None and "world" in data:
-        raise OtherWorldError(f"{where} belongs to the world {data['game']!r}: load it from Python with that world")
+        how = "load it from Python with that world, or name the world's file with --world"
+        raise OtherWorldError(f"{where} belongs to the world {data['game']!r}: {how}")
     elif world is None:
         raise InputError(f"unknown game {data['game']!r}")
     given = _unwrapped(world)

@@ -18,6 +18,7 @@ from saplan.storage.files import make_directory, read_bytes, replace_file
 from saplan.storage.json_data import is_whole
 from saplan.storage.manifest import AGENT, check_digest, digest, read_sealed, write_sealed
 from saplan.training.config import RunConfig, config_from_json, write_attributes
+from saplan.training.hub import PREFIX, fetch_run
 from saplan.training.shipped import MANIFEST, ORACLE, STRUCTURED, shipped, shipped_methods
 from saplan.training.transfer import transfer, unwrapped
 
@@ -89,7 +90,9 @@ def load_agent(directory: Path, world: Game[Any] | None = None) -> tuple[Agent, 
 
 
 def find_agent(run: str, method: str | None = None) -> Path:
-    """The directory of a run, or of the shipped agent if `run` is the name of a game."""
+    """The directory of a run, of the shipped agent if `run` is the name of a game, or of a copy from the hub."""
+    if run.startswith(PREFIX):
+        return fetch_run(run)
     if run in GAMES:
         known = shipped_methods(run)
         if method is not None and method not in known:
@@ -100,11 +103,14 @@ def find_agent(run: str, method: str | None = None) -> Path:
     return Path(run)
 
 
-def open_agent(run: str, method: str | None = None, rules: Sequence[str] = ()) -> tuple[Agent, RunConfig | None, Any]:
+def open_agent(
+    run: str, method: str | None = None, rules: Sequence[str] = (), world: Game[Any] | None = None
+) -> tuple[Agent, RunConfig | None, Any]:
     """An agent, its configuration, and the `about` of its manifest.
 
-    `run` is a run directory or a game's name. A run of another `method` is refused; "oracle" needs a game and no run.
-    `rules` such as `most=8` move the agent to a world with other rules.
+    `run` is a run directory, a game's name, or `hf:owner/name`. A run of another `method` is refused; "oracle" needs a
+    game and no run. `rules` such as `most=8` move the agent to a world with other rules. A run in a world of your own
+    needs that `world`.
     """
     if method == ORACLE:
         if run not in GAMES:
@@ -113,7 +119,7 @@ def open_agent(run: str, method: str | None = None, rules: Sequence[str] = ()) -
     if method is not None and method not in METHODS:
         raise unknown_name("method", method, [*METHODS, ORACLE])
     directory = find_agent(run, method)
-    agent, config = load_agent(directory)
+    agent, config = load_agent(directory, world)
     if method not in (None, config.method):
         raise InputError(f"{run} is a run of the method {config.method}, not of {method}")
     if rules:
@@ -124,8 +130,9 @@ def open_agent(run: str, method: str | None = None, rules: Sequence[str] = ()) -
 def load(run: str | Path, world: Game[Any] | None = None, game: Game[Any] | None = None) -> Agent:
     """The trained agent of a run directory, or the one shipped for a game: `load("switches")`.
 
-    A run in a world of your own needs that `world`. With `game` the agent moves to another world of the same attributes
-    and actions, such as one with more objects or larger maps.
+    `load("hf:owner/name")` loads a run from the Hugging Face hub (extra `hub`). A run in a world of your own needs that
+    `world`. With `game` the agent moves to another world of the same attributes and actions, such as one with more
+    objects or larger maps.
     """
     agent = load_agent(find_agent(str(run)), world)[0]
     return agent if game is None else transfer(agent, game)

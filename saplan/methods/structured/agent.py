@@ -15,7 +15,7 @@ from saplan.games import Game
 from saplan.games.game import uncertain_attributes
 from saplan.goals import Goal, parse_goal
 from saplan.interpreter.program import interpretable
-from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
+from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, in_words, one_goal
 from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor, RouteFinder
 from saplan.methods.policy import Policy
@@ -59,9 +59,9 @@ class StructuredAgent(eqx.Module):
         """Cheapest path of transitions from a state's attributes to a goal."""
         rho = np.asarray(self.game.attributes(state))
         (route,) = self.route_finder(planner)(rho[None], one_goal(self.game.space, goal), planner)
-        plan = route.plan(rho)
-        unsure = uncertain_attributes(self.game, state)
-        return replace(plan, uncertain_attributes=unsure, beyond=self.beyond(plan.rho or (tuple(rho),)))
+        plan, unsure = route.plan(rho), uncertain_attributes(self.game, state)
+        beyond = self.beyond(plan.rho or (tuple(rho),))
+        return in_words(self.game, replace(plan, uncertain_attributes=unsure, beyond=beyond))
 
     def beyond(self, path: Sequence[Sequence[float]]) -> tuple[str, ...]:
         """Values on a path that training never met, each in a sentence."""

@@ -14,7 +14,7 @@ from saplan.games import Game
 from saplan.games.game import change_between
 from saplan.goals import Goal
 from saplan.interpreter.program import interpretable
-from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
+from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, in_words, one_goal
 from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor
 from saplan.methods.policy import Policy
@@ -45,7 +45,7 @@ class UnstructuredAgent(eqx.Module):
         """Likeliest path of attribute sets, by the table."""
         rho = np.asarray(self.perceived.attributes(state))
         (route,) = TablePlanner(self).routes(rho[None], one_goal(self.game.space, goal), planner)
-        return route.plan(rho)
+        return in_words(self.perceived, route.plan(rho))
 
     def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
         """Next action from a state towards a goal. An executor is faster over several steps: it keeps its search."""
