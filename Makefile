@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test browser slow reliability lock format clean results benchmark-games benchmark-training benchmark-planning
+.PHONY: demo test browser slow reliability lock format docs clean results benchmark-games benchmark-training benchmark-planning
 
 demo: .venv/installed
 	$(BIN)/saplan demo
@@ -25,6 +25,10 @@ reliability: .venv/tested ## kills, damage, bad numbers, full disks as often as 
 	RELIABILITY=full $(BIN)/python -m pytest tests/reliability
 	$(BIN)/python benchmarks/results.py
 
+docs: .venv/docs ## the documentation site in build/docs; a warning is an error
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+	@echo "open build/docs/index.html"
+
 format: .venv/tested
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -37,6 +41,10 @@ format: .venv/tested
 
 .venv/tested: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	touch $@
+
+.venv/docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
 
 .venv/ray: .venv/tested

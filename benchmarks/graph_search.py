@@ -30,6 +30,7 @@ from saplan.experiments.result_file import write_result
 from saplan.methods.agent import PlannerSettings
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.edge_detector import EdgeDetector
+from saplan.methods.structured.evidence import no_evidence
 from saplan.methods.structured.memory import Memory, condense, empty_memory
 from saplan.methods.structured.settings import StructuredSettings
 from saplan.planning import Graph, Outcome, Route, search
@@ -99,7 +100,7 @@ def make_agent(world: Cube, key: jax.Array) -> StructuredAgent:
     detector = eqx.tree_at(lambda d: d.network.head.outputs.weight, detector, replace_fn=lambda w: SPREAD * w)
     settings = StructuredSettings(capacity=2 * DIMENSIONS)
     # Planning needs neither the policy nor the rules of the game.
-    return StructuredAgent(None, detector, *condense(full_memory(world)), world, settings)  # type: ignore[arg-type]
+    return StructuredAgent(None, detector, *condense(full_memory(world)), no_evidence(world.space), world, settings)  # type: ignore[arg-type]
 
 
 def full_memory(world: Cube) -> Memory:

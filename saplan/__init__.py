@@ -4,14 +4,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from saplan.algebra import Block, Categorical, Cyclic, Exogenous, Integer, Natural, Product, Real
+    from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Integer, Natural, Product, Real
     from saplan.envs.check import Finding, check_world
     from saplan.envs.external import ExternalWorld, success_by_goal
     from saplan.envs.gymnasium_env import GymWorld, gym_world
     from saplan.envs.jax_env import JaxWorld, jax_world
+    from saplan.envs.moves import DiscreteMoves, MujocoStates
     from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError
     from saplan.experiments.result_file import write_result
-    from saplan.games import Exchange, Game, Mining, Switches, make_game, task_set
+    from saplan.experiments.run_plot import plot_run
+    from saplan.games import Arm, Exchange, Game, Mining, Switches, Tiles, make_game, task_set
     from saplan.games.contract import check_game
     from saplan.goals import Goal, parse_goal
     from saplan.methods.agent import Agent, PlannerSettings
@@ -21,31 +23,46 @@ if TYPE_CHECKING:
     from saplan.methods.structured.agent import StructuredAgent
     from saplan.methods.structured.settings import StructuredSettings
     from saplan.methods.unstructured.settings import UnstructuredSettings
-    from saplan.planning.search import Plan
-    from saplan.render.progress_bar import ProgressBar
+    from saplan.perception.found import raw_space, with_space
+    from saplan.perception.suggest import Suggestion, suggest_space
+    from saplan.planning.route import Plan
     from saplan.rl.settings import Settings
     from saplan.training.config import run_config
     from saplan.training.evaluate import evaluate
-    from saplan.training.progress import Progress
+    from saplan.training.progress import Progress, ProgressBar
     from saplan.training.store import load
     from saplan.training.train import RunOptions, resume, train, train_runs
 
 _HOMES = {
-    "saplan.algebra": ("Block", "Categorical", "Cyclic", "Exogenous", "Integer", "Natural", "Product", "Real"),
+    "saplan.algebra": (
+        "Block",
+        "Categorical",
+        "Circle",
+        "Cyclic",
+        "Dihedral",
+        "Exogenous",
+        "Integer",
+        "Natural",
+        "Product",
+        "Real",
+    ),
     "saplan.envs.check": ("Finding", "check_world"),
     "saplan.envs.external": ("ExternalWorld", "success_by_goal"),
     "saplan.envs.gymnasium_env": ("GymWorld", "gym_world"),
     "saplan.envs.jax_env": ("JaxWorld", "jax_world"),
+    "saplan.envs.moves": ("DiscreteMoves", "MujocoStates"),
     "saplan.errors": ("InputError", "NoPathError", "NotFiniteError", "StoppedError"),
     "saplan.experiments.result_file": ("write_result",),
-    "saplan.games": ("Exchange", "Game", "Mining", "Switches", "make_game", "task_set"),
+    "saplan.experiments.run_plot": ("plot_run",),
+    "saplan.games": ("Arm", "Exchange", "Game", "Mining", "Switches", "Tiles", "make_game", "task_set"),
     "saplan.games.contract": ("check_game",),
     "saplan.goals": ("Goal", "parse_goal"),
     "saplan.methods.executor": ("EvalResult",),
     "saplan.methods.agent": ("Agent", "PlannerSettings"),
     "saplan.methods.structured.agent": ("StructuredAgent",),
-    "saplan.planning.search": ("Plan",),
-    "saplan.render.progress_bar": ("ProgressBar",),
+    "saplan.perception.found": ("raw_space", "with_space"),
+    "saplan.perception.suggest": ("Suggestion", "suggest_space"),
+    "saplan.planning.route": ("Plan",),
     "saplan.methods.registry": ("settings_for",),
     "saplan.methods.structured.settings": ("StructuredSettings",),
     "saplan.methods.unstructured.settings": ("UnstructuredSettings",),
@@ -53,17 +70,21 @@ _HOMES = {
     "saplan.training.config": ("run_config",),
     "saplan.rl.settings": ("Settings",),
     "saplan.training.evaluate": ("evaluate",),
-    "saplan.training.progress": ("Progress",),
+    "saplan.training.progress": ("Progress", "ProgressBar"),
     "saplan.training.store": ("load",),
     "saplan.training.train": ("RunOptions", "resume", "train", "train_runs"),
 }
 
 __all__ = [
     "Agent",
+    "Arm",
     "Block",
     "Categorical",
+    "Circle",
     "CurriculumSettings",
     "Cyclic",
+    "Dihedral",
+    "DiscreteMoves",
     "EvalResult",
     "Exchange",
     "Exogenous",
@@ -76,6 +97,7 @@ __all__ = [
     "Integer",
     "JaxWorld",
     "Mining",
+    "MujocoStates",
     "Natural",
     "NoPathError",
     "NotFiniteError",
@@ -90,7 +112,9 @@ __all__ = [
     "StoppedError",
     "StructuredAgent",
     "StructuredSettings",
+    "Suggestion",
     "Switches",
+    "Tiles",
     "UnstructuredSettings",
     "check_game",
     "check_world",
@@ -100,13 +124,17 @@ __all__ = [
     "load",
     "make_game",
     "parse_goal",
+    "plot_run",
+    "raw_space",
     "resume",
     "run_config",
     "settings_for",
     "success_by_goal",
+    "suggest_space",
     "task_set",
     "train",
     "train_runs",
+    "with_space",
     "write_result",
 ]
 

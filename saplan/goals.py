@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -17,23 +18,38 @@ HAIR = 1 + 1e-5
 """Factor by which tolerances are stretched, so that float32 rounding does not decide at their bounds."""
 
 
+def meets(low: Any, high: Any, rho: Any) -> Any:
+    """Whether each coordinate lies in its interval; on a circle, low > high means round through zero.
+
+    It computes with arrays of JAX or NumPy, or with numbers.
+    """
+    return (rho >= low) & (rho <= high) | (low > high) & ((rho >= low) | (rho <= high))
+
+
 class Goal(eqx.Module):
-    """All ρ with low <= ρ <= high in every coordinate. A batch of goals has leading axes."""
+    """All ρ with low <= ρ <= high in every coordinate. A batch of goals has leading axes.
+
+    On a circle low may exceed high: then the interval goes round through zero.
+    """
 
     low: Bound
     high: Bound
 
     def reached(self, rho: Rho) -> Bool[Array, "..."]:
         """Whether ρ satisfies the goal."""
-        return jnp.all((rho >= self.low) & (rho <= self.high), axis=-1)
+        return jnp.all(meets(jnp.asarray(self.low), jnp.asarray(self.high), rho), axis=-1)
 
-    @property
-    def centre(self) -> Bound:
+    def centre(self, space: Product) -> Bound:
         """The middle of every interval; of an unbounded one its finite end, or 0."""
         low, high = np.asarray(self.low), np.asarray(self.high)
         left = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0))
         right = np.where(np.isfinite(high), high, left)
-        return ((left + right) / 2).astype(np.float32)
+        middle = (left + right) / 2
+        for k, block in enumerate(space.blocks):
+            if math.isfinite(block.period):
+                round_zero = np.where(left > right, block.period / 2, 0.0)[..., k]
+                middle[..., k] = (middle[..., k] + round_zero) % block.period
+        return middle.astype(np.float32)
 
 
 def exactly(value: Rho, tolerance: Rho | float, asked: Bool[Array, "... K"]) -> Goal:
@@ -69,6 +85,9 @@ def parse_goal(space: Product, text: str) -> Goal:
             bounds = _interval(space.blocks[k], sign, match["value"], match["tolerance"])
         except InputError as error:
             raise InputError(f"goal for {name}: {error}") from None
+        if sign == "=":
+            low[k], high[k] = bounds
+            continue
         low[k], high[k] = max(low[k], bounds[0]), min(high[k], bounds[1])
         if low[k] > high[k]:
             raise InputError(f"goal for {name}: nothing lies between {low[k]:g} and {high[k]:g}")
@@ -84,7 +103,7 @@ def _interval(block: Block, sign: str, value: str, tolerance: str | None) -> tup
             raise InputError("'*' means anything and stands alone, as name=*")
         return -math.inf, math.inf
     x = block.parse(value)
-    if not block.ordered and (sign != "=" or tolerance is not None):
+    if not block.ordered and (sign != "=" or (tolerance is not None and not block.tolerance)):
         raise InputError(f"{block.symbol} has no order: write name=value")
     if sign != "=":
         if tolerance is not None:
@@ -95,7 +114,7 @@ def _interval(block: Block, sign: str, value: str, tolerance: str | None) -> tup
         slack = parse_number(tolerance)
         if slack < 0:
             raise InputError(f"tolerance {tolerance!r} is not a number from 0 up")
-    return x - slack * HAIR, x + slack * HAIR
+    return block.interval(x, slack * HAIR)
 
 
 def format_goal(space: Product, goal: Goal) -> str:
@@ -110,8 +129,9 @@ def _format_interval(name: str, block: Block, low: np.float32, high: np.float32)
     at_most = f"{name}<={block.format(float(high))}" if np.isfinite(high) else ""
     if not (at_least and at_most):
         return at_least or at_most
-    middle, slack = (float(low) + float(high)) / 2, (float(high) - float(low)) / 2
-    written = block.format(middle)
+    end = float(high) + (block.period if low > high else 0.0)
+    middle, slack = (float(low) + end) / 2, (end - float(low)) / 2
+    written = block.format(middle % block.period if low > high else middle)
     if abs(slack - block.tolerance * HAIR) <= 1e-3 * block.tolerance:
         return f"{name}={written}"
     # The middle of 3 and 6 is not a count.

@@ -13,6 +13,7 @@ import pytest
 
 from saplan.cli import COMMANDS, main
 from saplan.cli.options import message_of
+from saplan.games import GAMES
 
 MISTAKES = [
     (["plai"], "did you mean 'play'"),
@@ -126,7 +127,7 @@ def test_games_prints_every_card(capsys):
 def test_games_as_json(capsys):
     assert main(["games", "--json"]) == 0
     cards = {card["name"]: card for card in json.loads(capsys.readouterr().out)}
-    assert set(cards) == {"switches", "exchange", "mining"}
+    assert set(cards) == set(GAMES)
     assert cards["mining"]["attributes"][-1] == {"name": "hammer", "algebra": "ℕ"}
     assert cards["switches"]["actions"] == ["up", "down", "left", "right", "interact"]
     assert {"name": "pick up red", "delta": {"map_red": -1, "red": 1}} in cards["switches"]["transitions"]
@@ -141,7 +142,7 @@ def test_games_of_other_rules(capsys):
 
 def test_pictures_are_written(tmp_path, capsys):
     assert main(["games", "--pictures", str(tmp_path / "new")]) == 0
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["exchange.png", "mining.png", "switches.png"]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(f"{game}.png" for game in GAMES)
 
 
 def play(arguments, typed, monkeypatch, capsys) -> list[str]:

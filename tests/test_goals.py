@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from saplan.algebra import Categorical, Cyclic, Integer, Natural, Product, Real
+from saplan.algebra import Categorical, Circle, Cyclic, Dihedral, Integer, Natural, Product, Real
 from saplan.errors import InputError
 from saplan.goals import Goal, exactly, format_goal, parse_goal
 
@@ -225,4 +225,22 @@ def test_a_rim_within_rounding_counts_as_reached() -> None:
 @pytest.mark.filterwarnings("error")
 def test_the_centre_of_a_goal() -> None:
     goal = Goal(np.array([1, -INF, 2, -INF], np.float32), np.array([3, 5, INF, INF], np.float32))
-    assert goal.centre.tolist() == [2, 5, 2, 0]
+    assert goal.centre(Product(tuple("abcd"), (Natural(),) * 4)).tolist() == [2, 5, 2, 0]
+
+
+def test_a_goal_on_a_circle_goes_round_through_zero() -> None:
+    space = Product.of(angle=Circle(360.0, 30.0), turn=Dihedral(4))
+    goal = parse_goal(space, "angle=5 turn=m1")
+    met = [bool(goal.reached(jnp.array([x, 5.0]))) for x in (0.0, 20.0, 21.0, 349.0, 350.0, 359.99)]
+    assert met == [True, True, False, False, True, True]
+    assert not bool(goal.reached(jnp.array([5.0, 1.0])))
+    assert goal.centre(space).tolist() == pytest.approx([5, 5])
+    assert format_goal(space, goal) == "angle=5.00 turn=m1"
+    wide = parse_goal(space, "angle=-10±40")
+    assert format_goal(space, wide) == "angle=350.00±40"
+    assert bool(wide.reached(jnp.array([29.0, 0.0])))
+    assert not bool(wide.reached(jnp.array([31.0, 0.0])))
+    assert not np.isfinite(np.asarray(parse_goal(space, "angle=7±180").low)).any()
+    for text, why in (("angle>=5", "has no order"), ("turn=1±1", "has no order"), ("turn=m4", "outside D_4")):
+        with pytest.raises(InputError, match=why):
+            parse_goal(space, text)

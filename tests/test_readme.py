@@ -18,20 +18,14 @@ from tests.reliability.tiny import SMALL, STEPS
 
 README = Path(__file__).parent.parent / "README.md"
 TEXT = README.read_text(encoding="utf-8")
-COMMANDS = [line.split("  #")[0].strip() for line in TEXT.splitlines() if line.startswith("    saplan ")]
+COMMANDS = [line[2:] for line in TEXT.splitlines() if line.startswith("$ saplan ")]
 (EXAMPLE,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 
-ENDS = {'saplan plan switches --goal "blue=3"': 4}
-"""Exit codes other than 0, as the README's own words announce them."""
 SHORTER = {
     r"--steps \d+": f"--steps {STEPS} --eval-points 0 {' '.join(SMALL)}",
-    r"runs/mine --tasks \d+": "runs/mine --tasks 1 --budget 20",
-    r"mining --tasks \d+": "mining --tasks 20",
     r"check (\S+)": r"check \1 --steps 100 --lanes 8",
 }
-"""A tiny training shows that the command runs, in seconds instead of minutes; the agent that it leaves knows so little
-that its searches take long.
-"""
+"""A tiny training shows that the command runs, in seconds instead of minutes."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,13 +44,12 @@ def test_every_command_runs(command: str, capsys: pytest.CaptureFixture[str], mo
     shorter = command
     for words, fewer in SHORTER.items():
         shorter = re.sub(words, fewer, shorter)
-    assert main(shlex.split(shorter)[1:]) == ENDS.get(command, 0), capsys.readouterr().err
+    assert main(shlex.split(shorter)[1:]) == 0, capsys.readouterr().err
     assert capsys.readouterr().out
 
 
 def test_the_commands_are_those_that_people_need() -> None:
-    words = {command.split()[1] for command in COMMANDS}
-    assert {"plan", "watch", "evaluate", "train", "check", "play", "games", "doctor", "render"} <= words
+    assert [command.split()[1] for command in COMMANDS] == ["plan", "watch", "train", "check"]
 
 
 def test_watch_opens_a_page_and_ends_with_ctrl_c() -> None:
@@ -79,7 +72,7 @@ def test_the_example_runs_and_is_short(capsys: pytest.CaptureFixture[str]) -> No
     exec(compile(EXAMPLE, str(README), "exec"), {})
     shown = capsys.readouterr().out
     assert "a path was found" in shown
-    assert float(shown.strip().split()[-1]) > 0.85
+    assert float(re.findall(r"success +([\d.]+)%", shown)[0]) > 85
 
 
 def test_the_example_passes_a_strict_type_checker(tmp_path: Path) -> None:

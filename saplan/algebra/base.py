@@ -5,6 +5,7 @@ method below is elementwise over arrays of any shape, so a block works on one nu
 """
 
 import abc
+import math
 from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
@@ -58,11 +59,15 @@ class Block(abc.ABC):
 
         @property
         def ordered(self) -> bool:
-            """Whether `>=` and tolerances have a meaning."""
+            """Whether `>=` has a meaning."""
 
         @property
         def grain(self) -> float:
             """Spacing of the nodes of a graph: well above rounding, well below the tolerance."""
+
+        @property
+        def period(self) -> float:
+            """The length of a circle of real numbers; infinite elsewhere."""
 
         @property
         def tolerance(self) -> float:
@@ -75,6 +80,7 @@ class Block(abc.ABC):
         identity = 0.0
         ordered = True
         grain = 1.0
+        period = math.inf
         tolerance = 0.0
         exogenous = False
 
@@ -146,6 +152,10 @@ class Block(abc.ABC):
         """The expected change, given the canonical one and the mean of the observed ones: the former, except on ℝ."""
         return snapped
 
+    def interval(self, a: float, slack: float) -> tuple[float, float]:
+        """Bounds of the elements within `slack` of one; low > high on a circle, where they go round through zero."""
+        return a - slack, a + slack
+
     def close(self, a: Values, b: Values) -> Bool[Array, "..."]:
         """Whether two elements count as the same: exactly for discrete blocks, within `tolerance` on ℝ."""
         return a == b
@@ -154,6 +164,13 @@ class Block(abc.ABC):
 def features(*columns: ArrayLike) -> Features:
     """Elementwise features, stacked along a new last axis as float32."""
     return jnp.stack([jnp.asarray(c, jnp.float32) for c in columns], axis=-1)
+
+
+def cosine_loss(y: Features, target: Features) -> Values:
+    """One minus the cosine of the angle between a regressor's output and a point on the unit circle."""
+    # The norm is kept away from zero so that the gradient of a zero output is finite.
+    norm = jnp.sqrt(jnp.sum(y**2, axis=-1) + 1e-12)
+    return 1 - jnp.sum(y * target, axis=-1) / norm
 
 
 def signed_log(x: Values) -> Values:

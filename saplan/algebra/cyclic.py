@@ -6,7 +6,7 @@ from typing import ClassVar, final
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from saplan.algebra.base import EXACT, Block, Features, Values, parse_whole
+from saplan.algebra.base import EXACT, Block, Features, Values, cosine_loss, parse_whole
 from saplan.algebra.rows import CircleRow
 from saplan.errors import InputError
 
@@ -90,9 +90,7 @@ class Cyclic(Block):
         return jnp.where(wrapped >= self.q, wrapped - self.q, wrapped)
 
     def regression_loss(self, y: Features, a: Values) -> Values:
-        # The norm is kept away from zero so that the gradient of a zero output is finite.
-        norm = jnp.sqrt(jnp.sum(y**2, axis=-1) + 1e-12)
-        return 1 - jnp.sum(y * self.embed(a), axis=-1) / norm
+        return cosine_loss(y, self.embed(a))
 
     def parse(self, text: str) -> float:
         value = parse_whole(text)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from saplan.algebra.base import Block, Features
+from saplan.algebra.frame import Frame
 from saplan.errors import InputError, unknown_name
 
 Rho = Float[Array, "... K"]
@@ -21,6 +22,8 @@ Delta = Float[Array, "... K"]
 
 NAME = re.compile(r"[\w-]+")
 """Names that the text of a goal can contain."""
+FORWARD, SIDEWAYS = "forward", "sideways"
+"""Names of the changes of a place in the body's own frame."""
 
 
 @final
@@ -33,6 +36,8 @@ class Product:
 
     names: tuple[str, ...]
     blocks: tuple[Block, ...]
+    frames: tuple[Frame, ...] = ()
+    """Poses among the coordinates, whose changes are taken in the body's own frame."""
 
     def __post_init__(self) -> None:
         if not self.names or len(self.names) != len(self.blocks):
@@ -42,11 +47,20 @@ class Product:
                 raise InputError(f"attribute name {name!r}: use letters, digits, '_' and '-'")
         if len(set(self.names)) != len(self.names):
             raise InputError(f"attribute names must differ, got {', '.join(self.names)}")
+        for frame in self.frames:
+            frame.check(self.blocks)
+        framed = [column for frame in self.frames for column in frame.columns]
+        if len(set(framed)) != len(framed):
+            raise InputError("an attribute can belong to one frame only")
 
     @classmethod
     def of(cls, **blocks: Block) -> "Product":
         """A product from keywords, such as `Product.of(red=Natural(), switch=Cyclic(3))`."""
         return cls(tuple(blocks), tuple(blocks.values()))
+
+    def with_pose(self, x: str, y: str, heading: str) -> "Product":
+        """The same product where changes of a place and a heading are taken in the body's own frame."""
+        return replace(self, frames=(*self.frames, Frame(self.index(x), self.index(y), self.index(heading))))
 
     @property
     def size(self) -> int:
@@ -73,25 +87,37 @@ class Product:
     def _elementwise(self, method: Callable[..., Array], *operands: Rho) -> Array:
         return jnp.concatenate([method(block, *(x[..., i:j] for x in operands)) for i, j, block in self.runs], axis=-1)
 
+    def _framed(self, method: Callable[..., Array], apart: Array, *operands: Rho) -> Array:
+        """The result of an operation coordinate by coordinate, with the poses replaced by their own law."""
+        for frame in self.frames:
+            columns = np.array(frame.columns)
+            pose = method(frame, self.blocks[frame.heading], *(x[..., columns] for x in operands))
+            apart = apart.at[..., columns].set(pose)
+        return apart
+
     def _features(self, method: Callable[[Block, Array], Array], operand: Rho) -> Features:
         parts = [method(block, operand[..., i:j]) for i, j, block in self.runs]
         return jnp.concatenate([p.reshape(*p.shape[:-2], p.shape[-2] * p.shape[-1]) for p in parts], axis=-1)
 
     def compose(self, a: Rho, d: Delta) -> Rho:
         """ρ + δρ. It may lie outside the space: see `contains`."""
-        return self._elementwise(lambda block, x, y: block.compose(x, y), a, d)
+        apart = self._elementwise(lambda block, x, y: block.compose(x, y), a, d)
+        return self._framed(Frame.compose, apart, a, d)
 
     def difference(self, b: Rho, a: Rho) -> Delta:
         """The change from `a` to `b`."""
-        return self._elementwise(lambda block, x, y: block.difference(x, y), b, a)
+        apart = self._elementwise(lambda block, x, y: block.difference(x, y), b, a)
+        return self._framed(Frame.difference, apart, b, a)
 
     def then(self, d: Delta, e: Delta) -> Delta:
         """The change `d` followed by the change `e`."""
-        return self._elementwise(lambda block, x, y: block.then(x, y), d, e)
+        apart = self._elementwise(lambda block, x, y: block.then(x, y), d, e)
+        return self._framed(Frame.then, apart, d, e)
 
     def inverse(self, d: Delta) -> Delta:
         """The change that undoes `d`."""
-        return self._elementwise(lambda block, x: block.inverse(x), d)
+        apart = self._elementwise(lambda block, x: block.inverse(x), d)
+        return self._framed(Frame.inverse, apart, d)
 
     def snap(self, d: Delta) -> Delta:
         """The canonical representative of the changes that count as the same as `d`."""
@@ -214,12 +240,18 @@ class Product:
 
     def format_delta(self, d: Delta | np.ndarray | tuple[float, ...]) -> str:
         """The changed attributes as text, such as `map_red -1, red +1`; `nothing` for the identity."""
+        names = list(self.names)
+        for frame in self.frames:
+            names[frame.x], names[frame.y] = FORWARD, SIDEWAYS
         changed = [
             f"{name} {block.format_delta(float(x))}"
-            for name, block, x in zip(self.names, self.blocks, np.asarray(d), strict=True)
+            for name, block, x in zip(names, self.blocks, np.asarray(d), strict=True)
             if float(x) != block.identity
         ]
         return ", ".join(changed) or "nothing"
 
     def __str__(self) -> str:
-        return " × ".join(f"{name}∈{block.symbol}" for name, block in zip(self.names, self.blocks, strict=True))
+        frames = "".join(f", {self.names[f.x]} and {self.names[f.y]} in the frame of {self.names[f.heading]}"
+                         for f in self.frames)  # fmt: skip
+        parts = (f"{name}∈{block.symbol}" for name, block in zip(self.names, self.blocks, strict=True))
+        return " × ".join(parts) + frames

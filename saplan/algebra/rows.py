@@ -5,6 +5,7 @@ NumPy in float64, so that long sums stay exact and a planner pays no dispatch pe
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -20,16 +21,25 @@ NOWHERE = -1.0
 @final
 @dataclass(frozen=True)
 class LineRow:
-    """A value on a line: after counts n_j of changes d_j it is a + Σ n_j d_j, and stays between the bounds."""
+    """A value on a line: after counts n_j of changes d_j it is a + Σ n_j d_j, and stays between the bounds.
+
+    With a period the line is wound up: real values from 0 up to the period, and sums count modulo it.
+    """
 
     low: float = -math.inf
     high: float = math.inf
     whole: bool = True
     """Whether every value is a whole number."""
+    period: float = math.inf
+
+    @property
+    def wound(self) -> bool:
+        """Whether the values go round in a circle."""
+        return math.isfinite(self.period)
 
     def repeat(self, a: Numbers, d: Numbers, times: Numbers) -> Numbers:
         """The value after a change was made so many times."""
-        return np.asarray(a + times * d)
+        return np.asarray(np.mod(a + times * d, self.period) if self.wound else a + times * d)
 
     def contains(self, a: Numbers) -> Bool[np.ndarray, "..."]:
         """Whether a value lies within the bounds."""
@@ -80,4 +90,34 @@ class LabelRow:
         return (divmod(int(d) - 1, self.size),) if d > 0 else ()
 
 
-Row = LineRow | CircleRow | LabelRow
+@final
+@dataclass(frozen=True)
+class GroupRow:
+    """An element of a finite group, numbered from 0: a change multiplies it, so that the order of changes matters."""
+
+    size: int
+    multiply: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+    def repeat(self, a: Numbers, d: Numbers, times: Numbers) -> Numbers:
+        """The element after a change was made so many times: powers of two of the change, as far as they are used."""
+        end, power, left = (
+            np.array(np.broadcast_to(a, np.broadcast(a, d, times).shape), float),
+            d,
+            np.asarray(times, int),
+        )
+        while left.any():
+            end = np.where(left % 2 == 1, self.multiply(end, power), end)
+            power, left = self.multiply(power, power), left // 2
+        return end
+
+    def contains(self, a: Numbers) -> Bool[np.ndarray, "..."]:
+        """Whether a value is an element."""
+        return (a >= 0) & (a < self.size)
+
+    def moves(self, d: float) -> tuple[tuple[int, int], ...]:
+        """Every (from, to) pair of elements that a change leads along."""
+        elements = np.arange(self.size)
+        return tuple(zip(elements.tolist(), self.multiply(elements, np.full(self.size, int(d))).tolist(), strict=True))
+
+
+Row = LineRow | CircleRow | LabelRow | GroupRow

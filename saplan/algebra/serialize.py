@@ -5,7 +5,9 @@ from typing import Any
 
 from saplan.algebra.base import Block
 from saplan.algebra.categorical import Categorical
+from saplan.algebra.circle import Circle
 from saplan.algebra.cyclic import Cyclic
+from saplan.algebra.dihedral import Dihedral
 from saplan.algebra.exogenous import Exogenous
 from saplan.algebra.integer import Integer
 from saplan.algebra.natural import Natural
@@ -13,20 +15,26 @@ from saplan.algebra.product import Product
 from saplan.algebra.real import Real
 from saplan.errors import InputError, unknown_name
 
-BLOCKS: dict[str, type[Block]] = {kind.__name__: kind for kind in (Natural, Integer, Cyclic, Real, Categorical)}
-EXOGENOUS, LABELS = "exogenous", "labels"
+BLOCKS: dict[str, type[Block]] = {
+    kind.__name__: kind for kind in (Natural, Integer, Cyclic, Real, Circle, Dihedral, Categorical)
+}
+EXOGENOUS, LABELS, TURNS = "exogenous", "labels", "turns"
+"""`turns` of a heading names the two attributes of the place whose changes are taken in its frame."""
 MOST = 256
 """Most attributes of a space in a file."""
 LONGEST = 64
 """Most letters of a name or a label in a file."""
-WHOLE = {"q": 2**24, "bins": 2**16, "max_bins": 2**16}
+WHOLE = {"q": 2**24, "n": 64, "bins": 2**16, "max_bins": 2**16}
 """Parameters that are whole numbers, with their largest values."""
-REAL = ("resolution", "low", "high")
+REAL = ("resolution", "period", "low", "high")
 
 
 def space_to_json(space: Product) -> list[dict[str, Any]]:
     """One row per attribute: its name, its block, the parameters of the block, and whether it is exogenous."""
-    return [{"name": name, **_block_to_json(block)} for name, block in zip(space.names, space.blocks, strict=True)]
+    rows = [{"name": name, **_block_to_json(block)} for name, block in zip(space.names, space.blocks, strict=True)]
+    for frame in space.frames:
+        rows[frame.heading][TURNS] = [space.names[frame.x], space.names[frame.y]]
+    return rows
 
 
 def _block_to_json(block: Block) -> dict[str, Any]:
@@ -42,7 +50,14 @@ def space_from_json(rows: object) -> Product:
     names = [row.get("name") if isinstance(row, dict) else None for row in rows]
     if not all(isinstance(name, str) and len(name) <= LONGEST for name in names):
         raise InputError(f"a space is a list of attributes, each with a name of up to {LONGEST} letters and a block")
-    return Product(tuple(row["name"] for row in rows), tuple(_block_from_json(row) for row in rows))
+    space = Product(tuple(row["name"] for row in rows), tuple(_block_from_json(row) for row in rows))
+    for row in rows:
+        if TURNS in row:
+            places = row[TURNS]
+            if not isinstance(places, list) or len(places) != 2 or not all(isinstance(name, str) for name in places):
+                raise InputError(f"attribute {row['name']!r}: {TURNS} must be a list of two names")
+            space = space.with_pose(*places, row["name"])
+    return space
 
 
 def _block_from_json(row: dict[str, Any]) -> Block:
@@ -51,7 +66,7 @@ def _block_from_json(row: dict[str, Any]) -> Block:
         raise unknown_name("block", str(kind)[:LONGEST], BLOCKS)
     if type(exogenous) is not bool:
         raise InputError(f"attribute {name!r}: {EXOGENOUS} must be true or false")
-    given = {key: value for key, value in row.items() if key not in ("name", "block", EXOGENOUS)}
+    given = {key: value for key, value in row.items() if key not in ("name", "block", EXOGENOUS, TURNS)}
     for key, value in given.items():
         complaint = _complaint(key, value)
         if complaint:

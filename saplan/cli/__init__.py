@@ -9,14 +9,16 @@ from collections.abc import Callable
 
 from saplan.cli.agents import evaluate_command, plan_command
 from saplan.cli.attributes import fit_attributes_command, label_command
+from saplan.cli.completion import completion_command
 from saplan.cli.doctor import doctor_command
 from saplan.cli.exporting import export_command
 from saplan.cli.games import games_command, play_command
 from saplan.cli.reproducing import reproduce_command
+from saplan.cli.sharing import card_command, plot_command
 from saplan.cli.streams import check_streams, settle, takes_no_more
 from saplan.cli.training import demo_command, train_command
 from saplan.cli.watching import render_command, watch_command
-from saplan.cli.worlds import check_command
+from saplan.cli.worlds import check_command, suggest_command
 from saplan.errors import InputError, NoPathError, NotFiniteError, StoppedError, say, unknown_name
 
 COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
@@ -26,14 +28,18 @@ COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
     "label": ("write observations of a game with their attributes, to learn from", label_command),
     "fit-attributes": ("learn to read attributes from observations", fit_attributes_command),
     "check": ("find mistakes in a world of your own", check_command),
+    "suggest": ("find the algebra of a world's attributes from play", suggest_command),
     "evaluate": ("measure an agent's success on fixed tasks", evaluate_command),
     "plan": ("plan a path of attributes to a goal and execute it", plan_command),
     "export": ("write the learnt model as PDDL, as a graph, or a plan", export_command),
     "watch": ("watch an agent plan and act, in the browser", watch_command),
     "render": ("write the same as a film or a strip of pictures", render_command),
+    "plot": ("draw the training of a run", plot_command),
+    "card": ("write a model card beside an agent", card_command),
     "reproduce": ("compute the paper's table and figures, with intervals", reproduce_command),
     "demo": ("train on switches, compare with the paper, execute a plan", demo_command),
     "doctor": ("check that this installation works", doctor_command),
+    "completion": ("print a script that completes commands in your shell", completion_command),
 }
 EXIT_CODES = {InputError: 2, NotFiniteError: 3, NoPathError: 4}
 HELP = """

@@ -19,7 +19,7 @@ class Games:
     """The rules of the games: attributes, actions and admissible transitions."""
 
     json: bool = False
-    """Print the rules as JSON."""
+    """Print the rules as JSON instead of text."""
     pictures: Path | None = None
     """Also write one PNG per game into this directory."""
 

@@ -62,7 +62,9 @@ def read_options(
     import tyro
 
     shape: type[Options] = options if rules is None else options[rules]  # type: ignore[index]
-    config = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff, tyro.conf.DisallowNone)
+    # A setting can be switched on and off; an option of a command is a switch that is off unless it is given.
+    pairs = tyro.conf.FlagCreatePairsOff if default is None else tyro.conf.OmitArgPrefixes
+    config = (tyro.conf.OmitArgPrefixes, pairs, tyro.conf.DisallowNone)
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint), tables():

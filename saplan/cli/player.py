@@ -2,9 +2,10 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -13,9 +14,11 @@ from saplan.cli.terminal import from_pipe, full_screen, keys, raw_keyboard
 from saplan.envs.goal_env import GoalEnv, rho_text
 from saplan.errors import InputError
 from saplan.games import Game
-from saplan.goals import format_goal
-from saplan.render.ansi import scene_text, strong, tint
+from saplan.goals import Goal, format_goal, meets
+from saplan.planning.certificate import why_not
+from saplan.render.ansi import legend, scene_text, strong, tint
 from saplan.render.palette import TERMINAL
+from saplan.render.start import start
 
 MOVES = {"up": "w", "left": "a", "down": "s", "right": "d", "interact": " "}
 NEW, QUIT = "n", "q"
@@ -25,23 +28,28 @@ class Player:
     """One person's game: takes keys, returns frames of text."""
 
     def __init__(self, game: Game[Any], seed: int, goal: str | None) -> None:
-        self.env = GoalEnv(game, goal=goal)
+        self.env, self.seed = GoalEnv(game, goal=goal), seed
         self.actions = action_keys(game.actions)
-        self.start(seed)
+        self.start()
 
-    def start(self, seed: int | None = None) -> None:
-        """Draws a new map; without a seed, the next one in the sequence."""
-        _, self.info = self.env.reset(seed=seed)
-        self.before, self.steps = self.info["attributes"], 0
+    def start(self) -> None:
+        """Draws the map of the seed, which is the one that `saplan plan` and `saplan watch` show for it."""
+        begin = start(self.env.game, self.seed)
+        goal = self.env.default_goal or possible_goal(self.env.game, np.array(begin.rho, np.float32), self.seed)
+        _, self.info = self.env.reset(seed=self.seed, options={"state": begin.state, "goal": goal})
+        self.before, self.steps, self.note = self.info["attributes"], 0, ""
 
     def press(self, key: str) -> None:
         """Carries out the action of a key; `InputError` if the key has none."""
         if key == NEW:
+            self.seed += 1
             self.start()
         elif key in self.actions:
-            self.before = self.info["attributes"]
+            self.before, scene = self.info["attributes"], self.env.scene()
             *_, self.info = self.env.step(self.actions[key])
             self.steps += 1
+            name = self.env.game.actions[self.actions[key]]
+            self.note = self._no_effect(name) if self.env.scene() == scene else ""
         else:
             raise InputError(f"no action has the key {key!r}: {self.help()}")
 
@@ -49,9 +57,10 @@ class Player:
         """The map, ρ, its last change and the goal, as lines of text."""
         change = self.env.space.difference(jnp.asarray(self.info["attributes"]), jnp.asarray(self.before))
         lines = [
-            f"{strong(self.env.game.name, colour)} · step {self.steps}",
+            f"{strong(self.env.game.name, colour)} · step {self.steps} · map {self.seed}",
             scene_text(self.env.scene(), colour),
-            "",
+            legend(self.env.scene()),
+            self.note,
             f"ρ      {self._attributes(colour)}",
             f"δρ     {strong(self.env.space.format_delta(change), colour)}",
             f"goal   {self._progress(colour)}",
@@ -61,6 +70,14 @@ class Player:
     def screen(self, colour: bool) -> str:
         """A frame with the list of keys below it."""
         return f"{self.frame(colour)}\n\n{self.help()}\n"
+
+    def _no_effect(self, action: str) -> str:
+        """Why an action changed nothing, as far as one can say."""
+        if self.info["is_over"]:
+            return f"{action}: no effect, the game is over"
+        blocked = action in ("up", "down", "left", "right")
+        reason = "a wall or the edge is in the way" if blocked else "nothing here that this can change now"
+        return f"{action}: no effect, {reason}"
 
     def help(self) -> str:
         """The keys and their actions, in one line."""
@@ -95,9 +112,23 @@ def action_keys(actions: Iterable[str]) -> dict[str, int]:
     return {key: number for number, key in enumerate(named.values()) if key}
 
 
+def possible_goal(game: Game[Any], rho: Float[np.ndarray, "K"], seed: int) -> Goal:
+    """A goal of the game's tasks that arithmetic does not rule out on the map that has this ρ."""
+    draw = jax.jit(lambda key: game.tasks(key)[1])
+    goals: Iterator[Goal] = (jax.tree.map(np.asarray, draw(k)) for k in jax.random.split(jax.random.key(seed), 100))
+    return next(
+        goal for k, goal in enumerate(goals) if k == 99 or (_asks(goal, rho) and why_not(game, rho, goal) is None)
+    )
+
+
+def _asks(goal: Goal, rho: Float[np.ndarray, "K"]) -> bool:
+    """Whether a goal does not hold already."""
+    return not bool(np.all(meets(np.asarray(goal.low), np.asarray(goal.high), rho)))
+
+
 def conditions(env: GoalEnv, rho: Float[np.ndarray, "K"]) -> list[tuple[str, bool]]:
     """Every condition of the goal as text, and whether it holds."""
-    met = (np.asarray(env.goal.low) <= rho) & (rho <= np.asarray(env.goal.high))
+    met = np.asarray(meets(np.asarray(env.goal.low), np.asarray(env.goal.high), rho))
     written = format_goal(env.space, env.goal).split()
     named = [(words, re.match(r"([\w-]+)[<>=]", words)) for words in written]
     return [(words, bool(met[env.space.index(name[1])])) for words, name in named if name]

@@ -43,9 +43,14 @@ class Train(Generic[Rules, Numbers]):
     """Seconds between two checkpoints. Ctrl-C and SIGTERM also save."""
     devices: str = "1"
     """Number of devices that share the lanes, or `all`."""
+    log: str = ""
+    """`tensorboard` also writes the metrics for TensorBoard, into RUN/tensorboard (extra `tensorboard`)."""
     attributes: str | None = None
     """Read ρ from observations, by `fitted:FILE` from `saplan fit-attributes`, instead of the game's own f. Tasks are
     still judged by the true attributes."""
+    space: str = "declared"
+    """The algebra of the attributes: `declared` by the game; `auto`, found from play before training, and asked for
+    again by a scout that trains for a tenth of the steps; or a file that `saplan suggest --json` wrote."""
     resume: Path | None = None
     """Resume the run in this directory: `saplan train --resume RUN` is enough. Any other options must be those of the
     run."""
@@ -61,6 +66,8 @@ class Resume:
     """Seconds between two checkpoints."""
     devices: str = "1"
     """Number of devices that share the lanes, or `all`."""
+    log: str = ""
+    """`tensorboard` also writes the metrics for TensorBoard, into RUN/tensorboard (extra `tensorboard`)."""
 
 
 def train_command(arguments: list[str]) -> None:
@@ -69,19 +76,20 @@ def train_command(arguments: list[str]) -> None:
         given = read_options(Resume, "train", arguments)
         out = given.resume
         check_seconds("--save-every", given.save_every)
-        resume_run(out, None, given.save_every, given.devices)
+        resume_run(out, None, given.save_every, given.devices, given.log)
     else:
         out = train_game(arguments)
     print(f"trained; the agent is in {out}: try `saplan evaluate {out}`")
 
 
-def resume_run(out: Path, wanted: Any, save_every: float, devices: str) -> None:
+def resume_run(out: Path, wanted: Any, save_every: float, devices: str, log: str) -> None:
     """Resumes a run with a progress bar."""
-    from saplan.render.progress_bar import ProgressBar
+    from saplan.training.progress import ProgressBar
     from saplan.training.train import resume
 
     with contextlib.closing(ProgressBar()) as bar:
-        resume(out, wanted=wanted, progress=bar, save_every=save_every, devices=number_of_devices(devices))
+        count = number_of_devices(devices)
+        resume(out, wanted=wanted, progress=bar, save_every=save_every, devices=count, log=log)
 
 
 def train_game(arguments: list[str]) -> Path:
@@ -93,8 +101,8 @@ def train_game(arguments: list[str]) -> Path:
     from saplan.games import GAMES
     from saplan.methods.registry import find_method
     from saplan.methods.structured.settings import MISREADINGS, StructuredSettings
-    from saplan.render.progress_bar import ProgressBar
     from saplan.training.config import run_config
+    from saplan.training.progress import ProgressBar
     from saplan.training.train import RunOptions, train_runs
 
     game, method = GAMES[name](), find_method(value_of("--method", rest, "structured"))
@@ -109,16 +117,34 @@ def train_game(arguments: list[str]) -> Path:
     given: Any = options.game
     if options.attributes is not None:
         given = fitted_game(given, options.attributes)
+    if options.space != "declared" and options.resume is None:
+        given = game_with_space(given, options)
     config = run_config(given, options.steps, options.seed, options.settings, method.name, options.eval_points)
     title = name if method.name == "structured" else f"{name}-{method.name}"
     out = options.resume or options.out or Path("runs") / f"{title}-{options.seed}"
     if options.resume is not None:
-        resume_run(out, config, options.save_every, options.devices)
+        # A found space is part of the run: it is not searched for again.
+        given = None if options.space != "declared" else config
+        resume_run(out, given, options.save_every, options.devices, options.log)
         return out
     with contextlib.closing(ProgressBar()) as bar:
-        how = RunOptions(bar, options.save_every, devices=number_of_devices(options.devices))
+        how = RunOptions(bar, options.save_every, devices=number_of_devices(options.devices), log=options.log)
         train_runs([config], [out], how)
     return out
+
+
+def game_with_space(game: Any, options: Any) -> Any:
+    """The game with the space that `--space` names."""
+    if options.attributes is not None or options.method != "structured":
+        raise InputError("--space needs the structured method and the game's own attributes")
+
+    from saplan.training.config import run_config
+    from saplan.training.space import AUTO, find_space, read_space
+
+    if options.space != AUTO:
+        return read_space(Path(options.space), game)
+    steps = run_config(game, options.steps, options.seed, options.settings, options.method).steps
+    return find_space(game, options.settings, steps, options.seed, print)
 
 
 def fitted_game(game: Any, attributes: str) -> Any:
@@ -154,15 +180,18 @@ def demo_command(arguments: list[str]) -> None:
 
     from saplan.experiments.paper import PAPER
     from saplan.render.narrate import narrate
-    from saplan.render.progress_bar import ProgressBar
     from saplan.training.evaluate import evaluate
+    from saplan.training.progress import ProgressBar, patiently, waiting
     from saplan.training.train import train
 
     print(f"Training on switches, without any task, for {options.steps / 1e6:g} M steps (the paper: 50 M) ...")
     with contextlib.closing(ProgressBar()) as bar:
         agent = train("switches", options.steps, options.seed, eval_points=2, progress=bar)
     print(f"\nEvaluating on {options.tasks} tasks that it never saw, 150 steps each ...")
-    success = float(evaluate(agent, options.tasks).success.mean())
+    with waiting("evaluating"):
+        success = float(evaluate(agent, options.tasks).success.mean())
     print(f"success {success:.1%}   (paper: {PAPER['structured']['switches']:.1%} after 50 M steps)\n")
-    for text in narrate(agent, "red=1 green=1 blue=1", options.seed, 150, in_colour(), anyway=True):
+    for text in patiently(
+        narrate(agent, "red=1 green=1 blue=1", options.seed, 150, in_colour(), anyway=True), "planning"
+    ):
         print(text, flush=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from saplan.cli.options import check_number, read, take_run, use_one_core
+from saplan.cli.worlds import named_world
 from saplan.errors import InputError, unknown_name
 
 NEEDED = ("starlette", "uvicorn", "websockets")
@@ -23,13 +24,15 @@ class Watch:
     """The address to listen on. By default only this machine can connect; on any other address a browser needs the
     token in the printed URL."""
     no_browser: bool = False
-    """Only print the URL."""
+    """Print the address without opening a browser."""
     goal: str = ""
     """The first goal."""
     seed: int = 0
     """Seed of the first map."""
     method: str = ""
     """The first method."""
+    world: str | None = None
+    """The world of a run that is not in one of our games, as `my_world.py:name`; the file is run."""
 
 
 def watch_command(arguments: list[str]) -> None:
@@ -49,7 +52,7 @@ def watch_command(arguments: list[str]) -> None:
     from saplan.viewer.server import serve
     from saplan.viewer.worlds import Worlds
 
-    worlds = Worlds(name)
+    worlds = Worlds(name, named_world(options.world))
     first = worlds.first
     if options.method and options.method not in first.methods:
         raise unknown_name("method", options.method, first.methods)
@@ -85,18 +88,17 @@ def render_command(arguments: list[str]) -> None:
 
     use_one_core()
 
-    from rich.console import Console
-
     from saplan.interpreter.program import without_compiling
     from saplan.render.film import check_format
     from saplan.render.film import render as render_film
+    from saplan.training.progress import waiting
     from saplan.training.store import open_agent
 
     check_format(options.out)
     agent = open_agent(run, options.method)[0]
     title = " ".join([agent.game.name, options.method or ""]).strip()
-    with Console(stderr=True).status("planning") as status, without_compiling():
-        show = lambda step, budget: status.update(f"drawing step {step} of at most {budget}")  # noqa: E731
+    with waiting("planning") as say, without_compiling():
+        show = lambda step, budget: say(f"drawing step {step} of at most {budget}")  # noqa: E731
         end = render_film(agent, title, options.goal, options.seed, options.out, show)
     words = f"goal reached in {end.step} steps" if end.reached else f"goal not reached within {end.step} steps"
     print(f"{options.out}: {words}")

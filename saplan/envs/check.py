@@ -22,6 +22,10 @@ REPLAYED = 16
 """Episodes that are played twice."""
 TRIALS = 12
 """Steps at which all actions are tried, most of them early: on the host, going back means replaying an episode."""
+OFTEN = 0.3
+"""Share of the trials at which an attribute changes under every action, beyond which it never stays."""
+RANDOM = 0.05
+"""Share of repeated actions that led to another change, beyond which moves are random."""
 SOON = 3
 """A visit is young up to this many times the median age at which the change comes."""
 Show = Callable[[str], None]
@@ -49,6 +53,11 @@ class RandomPlay:
     """Whether the episode is over; later steps of the lane do not count."""
     caused: np.ndarray
     """Whether every coordinate stayed the same under some action, where all were tried; else True."""
+    tried: np.ndarray
+    """Steps at which all actions were tried."""
+    action: np.ndarray
+    seen: np.ndarray
+    """A hash of the observation before every step."""
 
     @property
     def alive(self) -> np.ndarray:
@@ -68,7 +77,7 @@ def check_world(
     """Findings about a world from random play, those that must be fixed first; `show` receives the progress."""
     with readable_errors(world):
         played = play_at_random(world, steps, lanes, seed, show)
-        checks = (_outside, _wrong_blocks, _uncaused, _hidden, _short)
+        checks = (_outside, _wrong_blocks, _uncaused, _random_moves, _hidden, _short)
         found = [finding for check in checks for finding in check(world, played)]
         found += _not_repeatable(world, seed)
     return sorted(found, key=lambda finding: not finding.wrong)
@@ -88,16 +97,20 @@ def play_at_random(world: Game[Any], steps: int, lanes: int, seed: int, show: Sh
     state = jax.jit(jax.vmap(world.reset))(jax.random.split(reset_key, lanes))
     action = jax.random.randint(act_key, (steps, lanes), 0, len(world.actions))
     trials = set(np.geomspace(1, steps - 1, TRIALS).astype(int).tolist())
-    rows: list[tuple[Array, ...]] = [_perceive(world, state)[::2]]
-    caused = []
+    rows: list[tuple[Array, ...]] = [_perceive(world, state)]
+    caused, seen = [], []
     for t, key in enumerate(jax.random.split(step_key, steps)):
         if t % max(1, steps // 5) == 0:
             show(f"playing at random: {t} of {steps} steps in {lanes} lanes")
+        seen.append([hash(one.tobytes()) for one in np.asarray(rows[-1][1])])
+        rows[-1] = rows[-1][::2]
         state, stays = _step(world, key, state, action[t], t in trials)
-        rows.append(_perceive(world, state)[::2])
+        rows.append(_perceive(world, state))
         caused.append(stays)
+    rows[-1] = rows[-1][::2]
     rho, over = (np.stack([np.asarray(row[k]) for row in rows]) for k in (0, 1))
-    return RandomPlay(rho, over, np.stack([np.asarray(row) for row in caused]))
+    stays = np.stack([np.asarray(row) for row in caused])
+    return RandomPlay(rho, over, stays, np.array(sorted(trials)), np.asarray(action), np.array(seen))
 
 
 @eqx.filter_jit
@@ -167,13 +180,47 @@ def _not_a_cycle(name: str, block: Cyclic, before: np.ndarray, after: np.ndarray
 
 
 def _uncaused(world: Game[Any], played: RandomPlay) -> Iterator[Finding]:
-    """Changes that happen under every action."""
+    """Changes that happen under every action; if all attributes have them, the world does not fit."""
+    names, exogenous = world.space.names, world.space.exogenous
+    free = (~played.caused & played.alive[..., None]).sum(axis=(0, 1))
+    steps = played.alive[played.tried].sum()
+    if np.all(exogenous | (free > OFTEN * steps)):
+        text = "changes by itself under every action" if len(names) == 1 else "change by themselves under every action"
+        yield Finding(
+            True,
+            f"this world does not fit: {', '.join(names)} {text}, so no change is left to plan with; name attributes "
+            "that stay until an action changes them, such as regions or stages of a task",
+        )
+        return
     for k, name, block in _coordinates(world):
-        free = (~played.caused[..., k] & played.alive).sum()
-        if free and not block.exogenous:
-            yield Finding(True, f"{name}: changed under every action at {free} steps; mark it Exogenous(...)")
+        if free[k] and not block.exogenous:
+            yield Finding(True, f"{name}: changed under every action at {free[k]} steps; mark it Exogenous(...)")
         elif isinstance(block, Exogenous) and not len(played.changes(k)[0]):
             yield Finding(False, f"{name}: is marked Exogenous and never changed")
+
+
+def _random_moves(world: Game[Any], played: RandomPlay) -> Iterator[Finding]:
+    """Different changes after the same action at the same observation of the same game.
+
+    A variable outside the observation would decide the same way each time in one game; chance does not.
+    """
+    space = world.space
+    rho = np.where(space.exogenous, 0, played.rho)
+    deltas = np.asarray(space.snap(space.difference(jnp.asarray(rho[1:]), jnp.asarray(rho[:-1]))))
+    last: dict[tuple[int, int, bytes], bytes] = {}
+    again, other = 0, 0
+    for t, lane in np.argwhere(played.alive):
+        case = int(lane), int(played.action[t, lane]), played.seen[t, lane].tobytes() + rho[t, lane].tobytes()
+        change = deltas[t, lane].tobytes()
+        again += case in last
+        other += last.get(case, change) != change
+        last[case] = change
+    if other >= ENOUGH and other >= RANDOM * again:
+        yield Finding(
+            False,
+            f"moves are random: the same action at the same observation led to another change {other} of {again} "
+            "times; train with StructuredSettings(random_moves=True), which plans with the chances of every action",
+        )
 
 
 def _hidden(world: Game[Any], played: RandomPlay) -> Iterator[Finding]:

@@ -6,23 +6,17 @@ environment is deterministic given its seed and its actions.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 from jaxtyping import Array, Int32
 
-from saplan.algebra import Product
-from saplan.envs.external import validate_rho, validate_size
 from saplan.envs.histories import START, Histories, History
-from saplan.envs.readers import Reader, reader_of
+from saplan.envs.player import Player, Snapshot, checked_player
 from saplan.errors import InputError
 
-GymAttributes = Callable[[Any, dict[str, Any], Any], Sequence[float]]
-"""(observation, info, unwrapped environment) → ρ."""
 Numbers = Int32[Array, "*lanes"] | Int32[np.ndarray, "*lanes"]
 SPARE = 4
 """Environments kept per episode of the largest batch: for the episodes in play, the next ones, and those of another
@@ -34,21 +28,11 @@ PADDING = -1
 """Fills a row of actions after its end."""
 
 
-class Snapshot(NamedTuple):
-    """Observation, attributes and end of an episode at one step."""
-
-    seen: np.ndarray
-    rho: np.ndarray
-    over: bool = False
-    lost: bool = False
-    """The episode ended by the rules, not by its time limit."""
-
-
 @dataclass
 class Episode:
     """An environment and the step that its episode has reached."""
 
-    env: gymnasium.Env[Any, Any]
+    player: Player
     history: History
     clock: int
     last: Snapshot
@@ -62,41 +46,33 @@ class Episode:
 class Host:
     """The environments behind the tickets. All methods take arrays with one entry per episode."""
 
-    def __init__(
-        self,
-        make: Callable[[], gymnasium.Env[Any, Any]],
-        attributes: GymAttributes,
-        space: Product,
-        endless: bool = False,
-    ) -> None:
+    def __init__(self, make: Callable[[], Player]) -> None:
         """Makes one environment, to read its spaces."""
-        self.make, self.attributes, self.space, self.endless = make, attributes, space, endless
+        self.make = make
         self.live: OrderedDict[int, Episode] = OrderedDict()
-        self.idle: list[gymnasium.Env[Any, Any]] = [make()]
+        self.idle: list[Player] = [checked_player(make)]
         self.sizes: deque[int] = deque(maxlen=RECENT)
         self.histories = Histories()
-        env = self.idle[0]
-        if not isinstance(env.action_space, spaces.Discrete):
-            raise InputError(f"actions must be discrete, these are {env.action_space}")
-        self.actions, self.first = int(env.action_space.n), int(env.action_space.start)
-        self.reader: Reader = reader_of(env.observation_space)
-        validate_rho(space, self._perceive(env, *env.reset(seed=0)).rho)
+        player = self.idle[0]
+        self.space, self.reader, self.actions = player.space, player.reader, player.actions
 
     def reset(self, tickets: Numbers) -> tuple[np.ndarray, ...]:
         """The first steps of episodes."""
         self._make_room(tickets.size)
-        return self._batch(tickets.shape, [self._at(ticket, 0, START).now for ticket in _listed(tickets)])
+        return read_batch(
+            tickets.shape, [self._at(ticket, 0, START).now for ticket in as_list(tickets)], self.reader.dtype
+        )
 
     def step(self, tickets: Numbers, clocks: Numbers, paths: Numbers, actions: Numbers) -> tuple[np.ndarray, ...]:
         """The steps that follow these actions."""
         self._make_room(tickets.size)
-        each = zip(_listed(tickets), _listed(clocks), _listed(paths), _listed(actions), strict=True)
-        return self._batch(tickets.shape, [self._advance(*one) for one in each])
+        each = zip(as_list(tickets), as_list(clocks), as_list(paths), as_list(actions), strict=True)
+        return read_batch(tickets.shape, [self._advance(*one) for one in each], self.reader.dtype)
 
     def recall(self, tickets: Numbers, clocks: Numbers, paths: Numbers) -> tuple[np.ndarray, ...]:
         """The actions that lead to these steps: one row per episode, padded at its end."""
         rows = np.full((tickets.size, int(clocks.max(initial=0))), PADDING, np.int32)
-        each = zip(_listed(tickets), _listed(clocks), _listed(paths), strict=True)
+        each = zip(as_list(tickets), as_list(clocks), as_list(paths), strict=True)
         for row, (ticket, clock, path) in zip(rows, each, strict=True):
             row[:clock] = self.histories.find(ticket, clock, path).actions[:clock]
         return (rows.reshape(*tickets.shape, rows.shape[-1]),)
@@ -104,7 +80,7 @@ class Host:
     def restore(self, tickets: Numbers, clocks: Numbers, paths: Numbers, actions: np.ndarray) -> tuple[np.ndarray, ...]:
         """Accepts actions that `recall` returned in any process; `InputError` if they do not fit the steps."""
         rows = actions.reshape(tickets.size, actions.shape[-1])
-        for ticket, clock, path, row in zip(_listed(tickets), _listed(clocks), _listed(paths), rows, strict=True):
+        for ticket, clock, path, row in zip(as_list(tickets), as_list(clocks), as_list(paths), rows, strict=True):
             played = row[:clock].tolist()
             if len(played) != clock or not all(0 <= action < self.actions for action in played):
                 raise InputError(f"the actions saved for the episode with seed {ticket} do not fit its clock")
@@ -113,24 +89,14 @@ class Host:
 
     def picture(self, ticket: int, clock: int, path: int) -> np.ndarray:
         """The environment's own picture of a step."""
-        picture = self._at(ticket, clock, path).env.render()
-        if not isinstance(picture, np.ndarray):
-            raise InputError("the environment returns no pictures: make it with render_mode='rgb_array'")
-        return picture
-
-    def _batch(self, shape: tuple[int, ...], rows: list[tuple[int, Snapshot]]) -> tuple[np.ndarray, ...]:
-        paths, snapshots = zip(*rows, strict=True)
-        seen, rho, over, lost = zip(*snapshots, strict=True)
-        observations, attributes = np.array(seen, self.reader.dtype), np.array(rho, np.float32)
-        path, *flags = (np.array(each).reshape(shape) for each in (np.array(paths, np.int32), over, lost))
-        return path, observations.reshape(*shape, -1), attributes.reshape(*shape, -1), *flags
+        return self._at(ticket, clock, path).player.picture()
 
     def _make_room(self, size: int) -> None:
         """Keeps as many environments as recent batches needed, and releases the rest."""
         self.sizes.append(size)
         room = self.histories.room = SPARE * max(self.sizes)
         while len(self.live) > room:
-            self.idle.append(self.live.popitem(last=False)[1].env)
+            self.idle.append(self.live.popitem(last=False)[1].player)
         del self.idle[max(room - len(self.live), 1) :]
 
     def _at(self, ticket: int, clock: int, path: int) -> Episode:
@@ -150,9 +116,9 @@ class Host:
         """An episode at its start, in the environment that had its ticket, or in any free one."""
         known = self.live.pop(history.ticket, None)
         while len(self.live) >= max(self.histories.room, 1):
-            self.idle.append(self.live.popitem(last=False)[1].env)
-        env = known.env if known else self.idle.pop() if self.idle else self.make()
-        return Episode(env, history, 0, self._perceive(env, *env.reset(seed=history.ticket)))
+            self.idle.append(self.live.popitem(last=False)[1].player)
+        player = known.player if known else self.idle.pop() if self.idle else self.make()
+        return Episode(player, history, 0, player.reset(history.ticket))
 
     def _advance(self, ticket: int, clock: int, path: int, action: int) -> tuple[int, Snapshot]:
         episode = self._at(ticket, clock, path)
@@ -166,24 +132,19 @@ class Host:
 
     def _take(self, episode: Episode, action: int) -> None:
         if not episode.last.over:
-            observation, _, terminated, truncated, info = episode.env.step(self.first + action)
-            ends = () if self.endless else (terminated or truncated, terminated)
-            episode.last = self._perceive(episode.env, observation, info, *ends)
+            episode.last = episode.player.step(action, episode.last.rho)
         episode.clock += 1
 
-    def _perceive(
-        self,
-        env: gymnasium.Env[Any, Any],
-        observation: Any,
-        info: dict[str, Any],
-        over: bool = False,
-        lost: bool = False,
-    ) -> Snapshot:
-        rho = np.asarray(self.attributes(observation, info, env.unwrapped), np.float32)
-        validate_size(self.space, rho.shape)
-        return Snapshot(self.reader.read(observation), rho, over, lost)
+
+def read_batch(shape: tuple[int, ...], rows: list[tuple[int, Snapshot]], dtype: Any) -> tuple[np.ndarray, ...]:
+    """Paths, observations, attributes and ends of steps, as arrays."""
+    paths, snapshots = zip(*rows, strict=True)
+    seen, rho, over, lost = zip(*snapshots, strict=True)
+    observations, attributes = np.array(seen, dtype), np.array(rho, np.float32)
+    path, *flags = (np.array(each).reshape(shape) for each in (np.array(paths, np.int32), over, lost))
+    return path, observations.reshape(*shape, -1), attributes.reshape(*shape, -1), *flags
 
 
-def _listed(batch: Any) -> list[int]:
+def as_list(batch: Any) -> list[int]:
     """Plain numbers: reading them from a JAX array one by one costs more than a step of many environments."""
     return np.asarray(batch).reshape(-1).tolist()

@@ -68,7 +68,12 @@ class ExternalWorld(Game[State]):
         return jnp.ones(())
 
     def scene(self, state: State) -> Scene:
-        raise InputError(f"{self.name} has no scene of its own")
+        """The environment's own picture, if it has one; there is no map."""
+        try:
+            picture = self.frame(state)
+        except InputError:
+            picture = None
+        return Scene(0, 0, frozenset(), (0, 0), (), (), picture)
 
     def as_described(self, world: dict[str, Any]) -> dict[str, Any]:
         """Plain data by which a run recognises this world: `world`, the name, and the rules stored here."""

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from saplan.algebra import Product
 from saplan.errors import InputError
-from saplan.goals import HAIR, Goal
+from saplan.goals import HAIR, Goal, meets
 
 GoalBox = Float[np.ndarray, "... bounds"]
 """(low_1..low_K, high_1..high_K), or a batch of them."""
@@ -29,14 +29,16 @@ def goal_box(space: Product, goal: Goal, limit: float) -> GoalBox:
 
 def achieved_box(space: Product, rho: Float[np.ndarray, "K"], limit: float) -> GoalBox:
     """The box of the goal that ρ fulfils exactly."""
-    slack = np.array([block.tolerance * HAIR for block in space.blocks], np.float32)
-    return np.asarray(np.clip(np.concatenate([rho - slack, rho + slack]), -limit, limit), np.float32)
+    bounds = [block.interval(float(x), block.tolerance * HAIR) for block, x in zip(space.blocks, rho, strict=True)]
+    return np.asarray(np.clip(np.array(bounds, np.float32).T.reshape(-1), -limit, limit), np.float32)
 
 
-def box_reached(achieved: GoalBox, desired: GoalBox) -> Bool[np.ndarray, "..."]:
+def box_reached(space: Product, achieved: GoalBox, desired: GoalBox) -> Bool[np.ndarray, "..."]:
     """Whether the middle of the achieved box lies in the desired box. Leading axes are a batch."""
-    size = achieved.shape[-1] // 2
+    size = space.size
     # In double precision the middle of a count's box is the count itself.
-    middle = (achieved[..., :size].astype(np.float64) + achieved[..., size:]) / 2
-    inside = (middle >= desired[..., :size]) & (middle <= desired[..., size:])
-    return np.asarray(np.all(inside, axis=-1))
+    low, high = achieved[..., :size].astype(np.float64), achieved[..., size:].astype(np.float64)
+    periods = np.array([block.period for block in space.blocks])
+    middle = np.where(low > high, (low + high + np.where(np.isfinite(periods), periods, 0.0)) / 2, (low + high) / 2)
+    middle = np.where(middle >= periods, middle - periods, middle)
+    return np.asarray(np.all(meets(desired[..., :size], desired[..., size:], middle), axis=-1))

@@ -26,6 +26,10 @@ Observation = dict[str, NDArray[Any]]
 Info = dict[str, Any]
 
 
+LIMIT = 64.0
+"""Largest attribute value that goals can express, if none goes round a larger circle."""
+
+
 class GoalEnv(gymnasium.Env[Observation, np.int64]):
     """A game with one goal at a time, by the convention of Gymnasium's goal environments.
 
@@ -33,7 +37,8 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
     - `achieved_goal`, `desired_goal`: boxes `(low_1..low_K, high_1..high_K)`, see `saplan.envs.goal_boxes`.
     - Reward: 0 where the goal is reached, else -1. The episode terminates there, or when the game is over.
     - `reset(options={"goal": "red=2 blue=1"})` sets a goal, as text or as a `Goal`. The default is `goal` of the
-      constructor, or else a task that the game draws. The map depends on the seed alone.
+      constructor, or else a task that the game draws. The map depends on the seed alone, unless `options` holds a
+      `state` of the game to begin from.
     - `info`: `rho` (text), `attributes` (ρ), `is_success`, `is_over`.
 
     The registered ids truncate after 150 steps.
@@ -49,13 +54,14 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
         game: Game[Any] | str = "switches",
         *,
         goal: Goal | str | None = None,
-        limit: float = 64.0,
+        limit: float | None = None,
         render_mode: str | None = None,
         **rules: Any,
     ) -> None:
         """Accepts a game's name, with any of its rules changed (`kinds=2`), or a game of your own.
 
-        `goal` is the goal of every episode; `limit` is the largest attribute value that goals can express.
+        `goal` is the goal of every episode; `limit` is the largest attribute value that goals can express: 64, or
+        a whole turn of a circle, unless it is given.
         """
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise unknown_name("render mode", render_mode, self.metadata["render_modes"])
@@ -63,7 +69,8 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
             raise InputError(f"rules ({', '.join(rules)}) need a game's name: a game object already has its rules")
         self.game: Game[Any] = make_game(game, **rules) if isinstance(game, str) else game
         self.space = self.game.space
-        self.limit = limit
+        turns = [block.period for block in self.space.blocks if np.isfinite(block.period)]
+        self.limit = limit = max([LIMIT, *turns]) if limit is None else limit
         self.render_mode = render_mode
         self.default_goal = self._as_goal(goal)
         bounds = spaces.Box(-limit, limit, (2 * self.space.size,), np.float32)
@@ -77,11 +84,14 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
         """A fresh map and a goal."""
         super().reset(seed=seed)
         options = options or {}
-        for name in options.keys() - {"goal"}:
-            raise unknown_name("reset option", name, ["goal"])
+        for name in options.keys() - {"goal", "state"}:
+            raise unknown_name("reset option", name, ["goal", "state"])
         wanted = self._as_goal(options.get("goal", self.default_goal))
         key = jax.random.key(int(self.np_random.integers(2**31)))
         self._key, self.state, drawn, *seen = _begin(self.game, key)
+        if "state" in options:
+            self.state = options["state"]
+            seen = [self.game.observe(self.state), self.game.attributes(self.state), self.game.over(self.state)]
         self.goal: Goal = jax.tree.map(np.asarray, drawn) if wanted is None else wanted
         self._desired = goal_box(self.space, self.goal, self.limit)
         return self._perceive(*seen)
@@ -98,7 +108,7 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
     ) -> float | Float[np.ndarray, "..."]:
         """0 where the desired goal is reached, else -1: a number for one goal, an array for a batch."""
         del info
-        rewards = np.where(box_reached(achieved_goal, desired_goal), np.float32(0), np.float32(-1))
+        rewards = np.where(box_reached(self.space, achieved_goal, desired_goal), np.float32(0), np.float32(-1))
         return rewards if rewards.ndim else float(rewards)
 
     def compute_terminated(
@@ -106,7 +116,7 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
     ) -> bool | Bool[np.ndarray, "..."]:
         """True where the desired goal is reached or the game is over."""
         over = info.get("is_over", False) if isinstance(info, Mapping) else [i.get("is_over", False) for i in info]
-        ends = box_reached(achieved_goal, desired_goal) | np.asarray(over, bool)
+        ends = box_reached(self.space, achieved_goal, desired_goal) | np.asarray(over, bool)
         return ends if ends.ndim else bool(ends)
 
     def compute_truncated(
@@ -141,7 +151,7 @@ class GoalEnv(gymnasium.Env[Observation, np.int64]):
         info = {
             "rho": rho_text(self.space, attributes),
             "attributes": attributes,
-            "is_success": bool(box_reached(achieved, self._desired)),
+            "is_success": bool(box_reached(self.space, achieved, self._desired)),
             "is_over": bool(over),
         }
         return observation, info

@@ -6,6 +6,7 @@ arguments, as in any game, no matter how often and in which order a compiled pro
 """
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,9 +19,12 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.algebra.serialize import space_to_json
-from saplan.envs.episodes import GymAttributes, Host
+from saplan.envs.episodes import Host
 from saplan.envs.external import ExternalState, ExternalWorld, validate_names
+from saplan.envs.player import GymAttributes, Player
 from saplan.envs.pool import EpisodeServer, Pool
+from saplan.envs.readers import Reader, normalising_reader
+from saplan.envs.snapshots import Restorable, SnapshotHost
 from saplan.errors import InputError
 from saplan.games.game import Observation
 
@@ -43,7 +47,7 @@ class GymState(ExternalState):
 class GymWorld(ExternalWorld[GymState]):
     """A Gymnasium environment as a game."""
 
-    host: Host
+    host: Host | SnapshotHost
     """Knows the spaces of the environment, and draws pictures for people."""
     workers: EpisodeServer
     """Plays the episodes: the host itself, or a pool of processes that each have a host."""
@@ -53,6 +57,8 @@ class GymWorld(ExternalWorld[GymState]):
     vital: tuple[str, ...] = ()
     faults: list[Exception] = field(default_factory=list)
     """Exceptions that the environments raised, the latest last."""
+    turn: Any = field(default_factory=threading.Lock)
+    """Held while episodes are played: several pages may watch one world."""
 
     @property
     def space(self) -> Product:
@@ -79,7 +85,8 @@ class GymWorld(ExternalWorld[GymState]):
 
         def keeping_faults(*batch: Any) -> tuple[np.ndarray, ...]:
             try:
-                return ask(*batch)
+                with self.turn:
+                    return ask(*batch)
             except Exception as error:
                 self.faults.append(error)
                 raise
@@ -90,7 +97,11 @@ class GymWorld(ExternalWorld[GymState]):
         return jax.pure_callback(keeping_faults, (number, seen, rho, flag, flag), *batch, vmap_method="broadcast_all")
 
     def reset(self, key: PRNGKeyArray) -> GymState:
-        ticket = jax.random.randint(key, (), 0, 2**31 - 1)
+        return self.begin(jax.random.randint(key, (), 0, 2**31 - 1))
+
+    def begin(self, ticket: Int[Array, ""]) -> GymState:
+        """The first state of the episode with this seed."""
+        ticket = ticket.astype(jnp.int32)
         first = self._call(lambda tickets: self.workers.reset(tickets), ticket)
         return GymState(ticket, jnp.int32(0), *first)
 
@@ -125,7 +136,8 @@ class GymWorld(ExternalWorld[GymState]):
 
     def frame(self, state: GymState) -> np.ndarray:
         """The environment's own picture of a state; the state must have been played here, not in a pool."""
-        return self.host.picture(int(state.ticket), int(state.clock), int(state.path))
+        with self.turn:
+            return self.host.picture(int(state.ticket), int(state.clock), int(state.path))
 
 
 def _positions(states: GymState) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -142,6 +154,8 @@ def gym_world(
     name: str | None = None,
     places: Sequence[str] = (),
     vital: Sequence[str] = (),
+    hold: int | Sequence[int] = 1,
+    normalise: "int | GymWorld" = 0,
 ) -> GymWorld:
     """A Gymnasium environment, by its id or from a function, as a world with named attributes and test goals.
 
@@ -151,10 +165,36 @@ def gym_world(
     - `places`: attributes that identify a place, such as the position, needed if the same observation never occurs
       twice.
     - `vital`: attributes that the agent needs to survive, such as health.
+    - `hold`: steps of the environment that every action is repeated for, or one number for each; fewer if ρ changes.
+    - `normalise`: random moves by which observations are brought to mean 0 and deviation 1, before anything is learnt;
+      or another world, to read observations as that one does.
+
+    An environment with `get_state` and `set_state` (see `Restorable`) is made once per process, whatever the number of
+    episodes, and continues from snapshots; others are made once per episode, and replay it where necessary.
     """
     maker = functools.partial(gymnasium.make, make) if isinstance(make, str) else make
     validate_names(space, goals, places, vital)
-    host = Host(maker, attributes, space, endless)
-    workers = Pool(functools.partial(Host, maker, attributes, space, endless), processes) if processes else host
+    player = functools.partial(Player, maker, attributes, space, endless, hold)
+    if normalise:
+        player = functools.partial(player, reader=_normalising(player, normalise))
     called = name or (make if isinstance(make, str) else str(getattr(make, "__name__", "world")))
+    host, workers = _hosts(player, processes)
     return GymWorld(host, workers, called, tuple(goals), tuple(places), tuple(vital))
+
+
+def _hosts(
+    player: Callable[[], Player], processes: int
+) -> tuple[Host, EpisodeServer] | tuple[SnapshotHost, EpisodeServer]:
+    """The host of an environment, and the workers that play its episodes."""
+    host = Host(player)
+    if isinstance(host.idle[0].env, Restorable):
+        from_snapshots = SnapshotHost(player, processes, host.idle[0])
+        return from_snapshots, from_snapshots
+    return host, Pool(functools.partial(Host, player), processes) if processes else host
+
+
+def _normalising(make: Callable[[], Player], normalise: int | GymWorld) -> Reader:
+    if isinstance(normalise, GymWorld):
+        return normalise.host.reader
+    player = make()
+    return normalising_reader(player.env.observation_space, player.sample(normalise))

@@ -63,7 +63,7 @@ class Worker:
 class Pool:
     """Processes that share the episodes by ticket."""
 
-    def __init__(self, build: Callable[[], EpisodeServer], processes: int) -> None:
+    def __init__(self, build: Callable[[], Any], processes: int) -> None:
         """Starts the processes; each calls `build`, which must be importable there."""
         if not 1 <= processes <= MOST:
             raise InputError(f"processes must lie in 1..{MOST}, got {processes}")
@@ -117,6 +117,16 @@ class Pool:
         answers = self._gather(asked, f"a {method} of {size} episodes")
         return tuple(whole.reshape(*shape, *whole.shape[1:]) for whole in merge_answers(asked, answers, size))
 
+    def ask_all(self, method: str, *batch: Any, work: str) -> None:
+        """Has all workers compute at the same time, on memory that they share."""
+        if self.broken:
+            raise InputError(self.broken)
+        self.asked += 1
+        for worker in self.workers:
+            with contextlib.suppress(OSError):  # the process is gone: `_gather` says why
+                worker.line.send((self.asked, method, batch))
+        self._gather([(worker, np.zeros(0, int)) for worker in self.workers], work)
+
     def _gather(self, asked: Sequence[tuple[Worker, np.ndarray]], work: str) -> list[Any]:
         """The answers of these workers; all are read before the first error is raised."""
         answers = [self._answer(worker, work) for worker, _ in asked]
@@ -150,7 +160,7 @@ def merge_answers(asked: Sequence[tuple[Worker, np.ndarray]], answers: list[Any]
     return whole
 
 
-def start_worker(context: Any, build: Callable[[], EpisodeServer]) -> Worker:
+def start_worker(context: Any, build: Callable[[], Any]) -> Worker:
     """A started process that serves `build()`."""
     here, there = context.Pipe()
     process = context.Process(target=serve_episodes, args=(there, build), daemon=True)
@@ -179,7 +189,7 @@ def on_cpu() -> Iterator[None]:
             os.environ[name] = before
 
 
-def serve_episodes(line: Connection, build: Callable[[], EpisodeServer]) -> None:
+def serve_episodes(line: Connection, build: Callable[[], Any]) -> None:
     """Answers questions until the connection closes; the answer to a failed one is a line of text."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which may want to save
     number = 0

@@ -15,6 +15,10 @@ FEW = 64
 MANY_WORDS = 2**14
 SMALLEST_PICTURE = 16
 """Rows and columns below which pixels are read as plain numbers."""
+FAR = 5.0
+"""Deviations from the mean beyond which normalised numbers are cut off."""
+SAME = 1e-6
+"""Numbers that deviate less are constant."""
 UNBOUNDED = 1e6
 """Quantities with larger bounds are not scaled by them."""
 Names = tuple[np.ndarray, np.ndarray]
@@ -120,6 +124,25 @@ class NumberReader:
         return np.concatenate([part.numbers(part.of(observation)) for part in self.parts]).astype(np.float32)
 
 
+class NormalisingReader(NumberReader):
+    """Numbers with mean 0 and deviation 1 over some sample of observations, names one-hot."""
+
+    def __init__(self, parts: Sequence[Leaf], sample: Sequence[Any]) -> None:
+        super().__init__(parts)
+        numbers = np.array([self._plain(observation) for observation in sample])
+        deviation = numbers.std(axis=0)
+        self.mean, self.deviation = numbers.mean(axis=0), np.where(deviation > SAME, deviation, 1.0)
+
+    def read(self, observation: Any) -> np.ndarray:
+        """The normalised numbers of an observation, cut off far from the mean."""
+        numbers = (self._plain(observation) - self.mean) / self.deviation
+        return np.clip(numbers, -FAR, FAR).astype(np.float32)
+
+    def _plain(self, observation: Any) -> np.ndarray:
+        parts = [(part, part.of(observation)) for part in self.parts]
+        return np.concatenate([part.numbers(flat) if part.names is not None else flat for part, flat in parts])
+
+
 class PictureReader:
     """A picture, pixel by pixel."""
 
@@ -152,3 +175,10 @@ def reader_of(space: spaces.Space[Any]) -> Reader:
         if min(rows, columns) >= SMALLEST_PICTURE:
             return PictureReader((rows, columns, channels))
     return NumberReader(parts)
+
+
+def normalising_reader(space: spaces.Space[Any], sample: Sequence[Any]) -> NormalisingReader:
+    """The reader for an observation space of quantities that normalises by a sample of observations."""
+    if not isinstance(reader_of(space), NumberReader):
+        raise InputError(f"only quantities can be normalised, but observations are {space}")
+    return NormalisingReader(list(leaves(space)), sample)

@@ -2,31 +2,51 @@
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from saplan.experiments.paper import paper_success
 from saplan.experiments.statistics import encode_successes, wilson
+from saplan.games import GAMES, Game
 from saplan.methods.agent import PlannerSettings
 from saplan.training.evaluate import causes_of_failure, evaluate, success_by_group
+from saplan.training.progress import waiting
 from saplan.training.provenance import code, versions
 from saplan.training.store import ORACLE, open_agent
+from saplan.training.transfer import BUDGET, scaled_budget
 
 
 def evaluation_data(
-    run: str, tasks: int, task_seed: int, budget: int, planning: PlannerSettings, method: str | None = None
+    run: str,
+    tasks: int,
+    task_seed: int,
+    budget: int | None,
+    planning: PlannerSettings,
+    method: str | None = None,
+    rules: Sequence[str] = (),
+    world: Game[Any] | None = None,
 ) -> dict[str, Any]:
-    """Evaluates an agent and returns the result as plain data."""
-    agent, config, about = open_agent(run, method)
+    """Evaluates an agent and returns the result as plain data.
+
+    Without a budget it is the paper's, under other `rules` scaled with the oracle's need.
+    """
+    agent, config, about = open_agent(run, method, rules, world)
+    if budget is None:
+        usual = GAMES[run]() if config is None else config.game
+        budget = scaled_budget(agent.game, usual) if rules else BUDGET
     trained = about.get("steps_trained") if isinstance(about, dict) else None
     if not isinstance(trained, int):
         trained = 0 if config is None else config.steps
     began = time.monotonic()
-    result = evaluate(agent, tasks, task_seed, budget, planning)
+    with waiting(f"evaluating {tasks} tasks") as say:
+        show = lambda step, done: say(f"step {step} of {budget}, {done} of {tasks} tasks solved")  # noqa: E731
+        result = evaluate(agent, tasks, task_seed, budget, planning, show=show)
     hits = [attempt for attempt in result.attempts if attempt.success]
     return {
         "game": agent.game.name,
+        "rules": list(rules),
         "method": ORACLE if config is None else config.method,
         "success": float(result.success.mean()),
         "interval": list(wilson(int(result.success.sum()), tasks)),
@@ -60,8 +80,10 @@ def evaluation_text(result: dict[str, Any]) -> str:
         f"success {result['success']:.1%}  (95 % interval {low:.1%} to {high:.1%}; {result['tasks']} tasks of seed "
         f"{result['task_seed']}, {result['budget']} steps each)",
     ]
+    if result["rules"]:
+        lines.insert(1, f"under other rules: {' '.join(result['rules'])}")
     paper = paper_success(result["game"], result["method"])
-    if paper is not None:
+    if paper is not None and not result["rules"]:
         lines.append(f"the paper's figure: {paper:.1%}")
     if result["mean_steps"] is not None and result["steps_per_transition"] is not None:
         lines.append(

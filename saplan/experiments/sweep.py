@@ -15,13 +15,13 @@ from saplan.methods.agent import PlannerSettings, planner_settings_for
 from saplan.methods.oracle import Oracle
 from saplan.methods.registry import METHODS, find_method
 from saplan.methods.structured.settings import StructuredSettings
-from saplan.render.progress_bar import ProgressBar
 from saplan.storage.files import Lock, make_directory
 from saplan.storage.json_data import write_json
 from saplan.training.config import RunConfig, run_config
 from saplan.training.evaluate import evaluate
 from saplan.training.loop import HELD_BACK_SEED
 from saplan.training.metrics import read_metrics
+from saplan.training.progress import ProgressBar
 from saplan.training.provenance import hardware
 from saplan.training.run_directory import METRICS
 from saplan.training.store import MANIFEST, ORACLE, load_agent, read_manifest
@@ -63,7 +63,8 @@ VARIANTS = {
     "no-counts": Variant("without visit counts in proposals", {"uniform": 1.0}),
     "no-filter": Variant("without the edge detector's filter p_0", {"threshold": 0.0}),
     "raw": Variant("raw numbers in place of the algebra's features", algebra="raw"),
-    "integers": Variant("ℤ/q treated as ℤ", algebra="integers", games=("switches",)),
+    "integers": Variant("ℤ/q treated as ℤ, S¹ as ℝ", algebra="integers", games=("switches", "arm", "tiles")),
+    "labels": Variant("D_n treated as labels", {"capacity": 64}, algebra="labels", games=("tiles",)),
     "no-hindsight": Variant("without hindsight: a step teaches only about its own subgoal", {"relabel": False}),
     "no-trail": Variant("without the history that keeps attempts from walking in circles", {"repeat_cost": 0.0}),
 }

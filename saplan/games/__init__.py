@@ -3,12 +3,20 @@
 from typing import Any
 
 from saplan.errors import unknown_name
+from saplan.games.arm import Arm
 from saplan.games.exchange import Exchange
 from saplan.games.game import Game, task_set
 from saplan.games.mining import Mining
 from saplan.games.switches import Switches
+from saplan.games.tiles import Tiles
 
-GAMES: dict[str, type[Game[Any]]] = {"switches": Switches, "exchange": Exchange, "mining": Mining}
+GAMES: dict[str, type[Game[Any]]] = {
+    "switches": Switches,
+    "exchange": Exchange,
+    "mining": Mining,
+    "arm": Arm,
+    "tiles": Tiles,
+}
 """The games by the name the command line uses."""
 
 
@@ -19,4 +27,4 @@ def make_game(name: str, **rules: Any) -> Game[Any]:
     return GAMES[name](**rules)
 
 
-__all__ = ["GAMES", "Exchange", "Game", "Mining", "Switches", "make_game", "task_set"]
+__all__ = ["GAMES", "Arm", "Exchange", "Game", "Mining", "Switches", "Tiles", "make_game", "task_set"]

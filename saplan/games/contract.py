@@ -150,7 +150,8 @@ def _functions(game: Game[State], keys: Key[Array, "lanes"]) -> Promises:
         alone = jax.tree.map(lambda x: x[0], together)
         yield _alike(first, alone, exactly=False), f"{name} gives another result under jax.jit and jax.vmap"
     goals = jax.jit(jax.vmap(game.tasks))(keys)[1]
-    yield bool(jnp.all(goals.low <= goals.high)), "the goals of tasks must have low <= high"
+    round_zero = np.isfinite([block.period for block in game.space.blocks])
+    yield bool(jnp.all((goals.low <= goals.high) | round_zero)), "the goals of tasks must have low <= high"
     free = jnp.isinf(goals.low) & jnp.isinf(goals.high)
     yield not jnp.any(jnp.all(free, axis=1)), "the goal of every task must ask for some attribute"
 

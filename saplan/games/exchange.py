@@ -85,8 +85,7 @@ class Exchange(Game[ExchangeState]):
     farthest_goal: ClassVar[int] = 30
 
     def __post_init__(self) -> None:
-        check_counts(self.kinds, self.fewest, self.most, extra=0)
-        self.maps.check_room(self.kinds * self.most)
+        check_counts(self.kinds, self.fewest, self.most, 0, self.maps)
         for rates in (self.gives, self.takes):
             if len(rates) != self.kinds or any(len(row) != self.kinds for row in rates):
                 raise InputError(f"gives and takes must be tables of {self.kinds} × {self.kinds} numbers")

@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -17,6 +18,9 @@ from saplan.errors import InputError
 from saplan.games.scene import Scene
 from saplan.goals import Goal, parse_goal
 from saplan.interpreter.program import interpretable
+
+TASKS_TOGETHER = 64
+"""Tasks that are drawn at once."""
 
 State = TypeVar("State", bound=eqx.Module)
 Words = Int16[Array, "slots"]
@@ -217,8 +221,13 @@ def task_set(game: Game[State], count: int, seed: int) -> tuple[State, Goal]:
 
 @eqx.filter_jit
 def _draw_tasks(tasks: Callable[[PRNGKeyArray], tuple[State, Goal]], keys: Key[Array, "count"]) -> tuple[State, Goal]:
-    # In turn and not all at once: a task may need a search over its own attribute graph.
-    drawn: tuple[State, Goal] = jax.lax.map(tasks, keys, batch_size=64)
+    # In turn and not all at once: a task may need a search over its own attribute graph. Batches have the same size,
+    # filled up with the last key, since `map` would compile a second program for a smaller last batch.
+    count = len(keys)
+    batches = math.ceil(count / TASKS_TOGETHER)
+    size = math.ceil(count / batches)
+    filled = keys[jnp.minimum(jnp.arange(batches * size), count - 1)]
+    drawn: tuple[State, Goal] = jax.tree.map(lambda x: x[:count], jax.lax.map(tasks, filled, batch_size=size))
     return drawn
 
 

@@ -14,7 +14,6 @@ from saplan.algebra import Natural, Product, Real
 from saplan.errors import InputError
 from saplan.games.game import Game, ItemFacts, Words
 from saplan.games.grid import INTERACT, MOVES, Map, MapRules, Places, draw_map, move, vocabulary, words
-from saplan.games.objects import ROOM
 from saplan.games.scene import COLOURS, Scene, Thing, ground_scene
 from saplan.goals import Goal, exactly
 
@@ -49,6 +48,12 @@ class MiningState(eqx.Module):
         return self.places
 
 
+def in_box(v: Float[Array, "... q"], box: tuple[float, ...]) -> Bool[Array, "..."]:
+    """Whether points lie in a box, given by its least and then its greatest amounts."""
+    low, high = jnp.split(jnp.array(box), 2)
+    return jnp.all((v >= low) & (v <= high), axis=-1)
+
+
 @final
 @dataclass(frozen=True)
 class Mining(Game[MiningState]):
@@ -57,7 +62,8 @@ class Mining(Game[MiningState]):
     - `interact` on the store gives a hammer if none is held. `interact` on a deposit with a hammer yields
       C ~ Uniform(0.5, 1.5) of that mineral and breaks the hammer. `interact` on a dump yard throws away 1.0 of its
       mineral.
-    - S = {v >= 0 : 2.5 <= |v - (6, 1)| <= 7}, an arch. A change that would leave S is refused and has no effect.
+    - S = {v >= 0 : 2.5 <= |v - (6, 1)| <= 7}, an arch. A change that would leave S is refused and has no effect. S may
+      have a hole.
     - 𝓡 = ℝ^2 (minerals) × ℕ (hammer).
     - Admissible δρ: hammer + 1; for every mineral j, m_j + C with hammer - 1; for every mineral j, m_j - 1.
     - The start is uniform in the two feet of the arch, {v in S : v_2 <= 1}.
@@ -78,6 +84,8 @@ class Mining(Game[MiningState]):
     """Smallest distance of S from its centre."""
     outer: float = 7.0
     """Largest distance of S from its centre."""
+    hole: tuple[float, ...] = ()
+    """A box that S leaves out: its least amounts, one per mineral, then its greatest; empty for none."""
     foot: float = 1.0
     """Largest amount of the last mineral at the start."""
     tolerance: float = 0.5
@@ -93,17 +101,26 @@ class Mining(Game[MiningState]):
     def __post_init__(self) -> None:
         if not 1 <= self.minerals <= len(COLOURS):
             raise InputError(f"the number of minerals must lie in 1..{len(COLOURS)}, got {self.minerals}")
-        if self.deposits < 1 or self.items > ROOM:
-            raise InputError(
-                f"{self.deposits} deposits per mineral: use at least 1, and few enough for the smallest map"
-            )
+        if self.deposits < 1:
+            raise InputError(f"every mineral needs at least 1 deposit, got {self.deposits}")
         if not 0 < self.yield_low <= self.yield_high or not self.dumps > 0:
             raise InputError("yields and dumps must be above 0, with yield_low <= yield_high")
-        numbers = (self.yield_high, self.dumps, self.inner, self.outer, self.foot, self.tolerance, *self.centre)
+        numbers = (
+            self.yield_high,
+            self.dumps,
+            self.inner,
+            self.outer,
+            self.foot,
+            self.tolerance,
+            *self.centre,
+            *self.hole,
+        )
         if not all(map(math.isfinite, numbers)):
             raise InputError("the rules of mining must be finite numbers")
         if not self.tolerance > 0:
             raise InputError(f"the tolerance of a task must be above 0, got {self.tolerance}")
+        if self.hole and len(self.hole) != 2 * self.minerals:
+            raise InputError(f"a hole in S has {2 * self.minerals} bounds, got {len(self.hole)}")
         if not 0 <= self.inner < self.outer:
             raise InputError(f"the set S needs 0 <= inner < outer, got {self.inner} and {self.outer}")
         self.maps.check_room(self.items)
@@ -136,7 +153,8 @@ class Mining(Game[MiningState]):
     def inside(self, v: Float[Array, "... q"]) -> Bool[Array, "..."]:
         """Whether amounts of the minerals lie in S."""
         distance: Array = jnp.linalg.norm(v - jnp.array(self.centre), axis=-1)
-        return jnp.all(v >= 0, axis=-1) & (distance >= self.inner) & (distance <= self.outer)
+        inside = jnp.all(v >= 0, axis=-1) & (distance >= self.inner) & (distance <= self.outer)
+        return inside & ~in_box(v, self.hole) if self.hole else inside
 
     def _start_exists(self) -> bool:
         """Whether one of many points below the highest start lies in S; on the host, so that nothing is compiled."""
@@ -276,8 +294,12 @@ class Mining(Game[MiningState]):
             axes.append(np.linspace(least, most, max(2, int(np.ceil((most - least) / SUPPORT_SPACING)) + 1)))
         points = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, len(axes))
         distance = np.linalg.norm(points - np.array(self.centre), axis=1)
-        meets = bool(np.any((distance >= self.inner) & (distance <= self.outer)))
-        return None if meets else "all amounts that near to the goal lie outside S, the set that they must not leave"
+        meets = (distance >= self.inner) & (distance <= self.outer)
+        if self.hole:
+            meets &= ~np.asarray(in_box(jnp.asarray(points), self.hole))
+        return (
+            None if meets.any() else "all amounts that near to the goal lie outside S, the set that they must not leave"
+        )
 
     def item_facts(self) -> ItemFacts:
         q, d = self.minerals, self.deposits

@@ -7,21 +7,17 @@ from jaxtyping import Array, Bool, Int, Int16, PRNGKeyArray
 
 from saplan.algebra import Rho
 from saplan.errors import InputError
-from saplan.games.grid import NOWHERE, Places
+from saplan.games.grid import NOWHERE, MapRules, Places
 from saplan.games.scene import COLOURS, Thing
 
-ROOM = 30
-"""Items that always fit on the smallest default map."""
 
-
-def check_counts(kinds: int, fewest: int, most: int, extra: int) -> None:
-    """Raises `InputError` unless the numbers of kinds and objects make a playable game."""
+def check_counts(kinds: int, fewest: int, most: int, extra: int, maps: MapRules) -> None:
+    """Raises `InputError` unless the numbers of kinds and objects make a playable game on such maps."""
     if not 1 <= kinds <= len(COLOURS):
         raise InputError(f"the number of kinds must lie in 1..{len(COLOURS)}, got {kinds}")
     if not 1 <= fewest <= most:
         raise InputError(f"the numbers of objects must satisfy 1 <= fewest <= most, got {fewest} and {most}")
-    if kinds * most + extra > ROOM:
-        raise InputError(f"{kinds} kinds of up to {most} objects do not fit on the smallest map")
+    maps.check_room(kinds * most + extra)
 
 
 def scatter_objects(key: PRNGKeyArray, places: Places, kinds: int, fewest: int, most: int) -> Places:

@@ -1,6 +1,8 @@
 """Scenes: one state as people see it, the only input of pictures and of drawings in the terminal."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from saplan.games.grid import NOWHERE, PITCH, Map
 
@@ -15,7 +17,7 @@ class Thing:
     row: int
     column: int
     shape: str
-    """One of `object`, `switch`, `deposit`, `store`, `dump`."""
+    """One of `object`, `switch`, `deposit`, `store`, `dump`, `turn_right`, `turn_left`, `mirror`."""
     colour: str
     """One of `COLOURS`, or `grey`."""
 
@@ -31,6 +33,13 @@ class Scene:
     things: tuple[Thing, ...]
     inventory: tuple[tuple[str, str, str], ...]
     """(label, colour, value) from left to right."""
+    picture: np.ndarray | None = field(default=None, compare=False)
+    """A picture of a world without a map of ours, as bytes by row, column and colour; its height and width are 0."""
+
+    @property
+    def has_map(self) -> bool:
+        """Whether there is a map; worlds of other packages have none."""
+        return self.height > 0
 
 
 def ground_scene(ground: Map, things: list[tuple[int, Thing]], inventory: tuple[tuple[str, str, str], ...]) -> Scene:

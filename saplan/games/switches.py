@@ -72,8 +72,7 @@ class Switches(Game[SwitchesState]):
     farthest_goal: ClassVar[int] = 15
 
     def __post_init__(self) -> None:
-        check_counts(self.kinds, self.fewest, self.most, extra=1)
-        self.maps.check_room(self.kinds * self.most + 1)
+        check_counts(self.kinds, self.fewest, self.most, 1, self.maps)
 
     @property
     def slots(self) -> int:

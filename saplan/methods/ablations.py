@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
-from saplan.algebra import Block, Cyclic, Integer, Product
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Integer, Product, Real
 from saplan.algebra.base import Features, Values, features
 from saplan.errors import unknown_name
 from saplan.games.game import Game, State
@@ -35,11 +35,18 @@ def raw(block: Block) -> Block:
 
 
 def straight(block: Block) -> Block:
-    """ℤ in place of ℤ/q: the step from the last position to the first is a separate change."""
+    """ℤ in place of ℤ/q and ℝ in place of S¹: the step from the last position to the first is a separate change."""
+    if isinstance(block, Circle):
+        return Real(block.resolution, 0.0, block.period, block.max_bins)
     return Integer() if isinstance(block, Cyclic) else block
 
 
-ALGEBRAS: dict[str, Callable[[Block], Block]] = {"raw": raw, "integers": straight}
+def labelled(block: Block) -> Block:
+    """Labels in place of D_n: a turn is another change at every orientation."""
+    return Categorical(tuple(map(block.format, range(block.size)))) if isinstance(block, Dihedral) else block
+
+
+ALGEBRAS: dict[str, Callable[[Block], Block]] = {"raw": raw, "integers": straight, "labels": labelled}
 """The reduced form of every block."""
 
 

@@ -1,15 +1,18 @@
 """The protocol of an agent, whatever its method, and the settings of its planner."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.games import Game
+from saplan.games.rules import changed_text, name_of
+from saplan.games.sight import LimitedSight
 from saplan.goals import Goal, parse_goal
 from saplan.planning import Plan
 from saplan.rl.settings import Settings
@@ -44,11 +47,22 @@ class PlannerSettings:
     """Ends of an uncertain change in a plan in expectation (paper: 1, the mean)."""
     max_nodes: int = 100_000
     """Nodes of a search, for each task."""
+    beyond: bool = True
+    """Whether plans may pass values that training never met, where tests say that the detector's opinions carry over
+    (paper: no)."""
     algebra: bool = True
     """Whether the equation of changes takes over from a search that reached its bound of nodes (paper: no)."""
     max_seconds: float = math.inf
     """Seconds of a search, where a person waits: its result then depends on the load of the machine, and a plan that
     was cut short says so."""
+
+    def stretched(self, game: Game[Any]) -> "PlannerSettings":
+        """The settings for a world whose maps are larger than those of training: attempts may take longer there."""
+        if not isinstance(game, LimitedSight) or game.stretch <= 1:
+            return self
+        return replace(
+            self, patience=self.patience * game.stretch, attempt_steps=round(self.attempt_steps * game.stretch)
+        )
 
 
 DEFAULT_PLANNER = PlannerSettings()
@@ -62,6 +76,7 @@ PAPER_PLANNER = PlannerSettings(
     temperature=None,
     outcomes=1,
     algebra=False,
+    beyond=False,
 )
 """The paper's planner: the likeliest path by the one probability of its detector."""
 
@@ -102,6 +117,19 @@ def first_action(agent: Agent, key: PRNGKeyArray, state: Any, goal: Goal | str, 
     executor = agent.executor(states, one_goal(agent.game.space, goal), planner)
     executor.settle()
     return int(executor.act(key)[0])
+
+
+def in_words(game: Game[Any], plan: Plan) -> Plan:
+    """The plan with every transition named by the rules of the game."""
+    if not plan.path:
+        return plan
+    rho = jnp.array(plan.rho)
+    deltas = np.asarray(jax.vmap(game.space.difference)(rho[1:], rho[:-1]))
+    named = [
+        replace(step, words=name_of(game, delta), result=changed_text(game.space, before, step.rho))
+        for before, step, delta in zip(plan.rho, plan.path, deltas, strict=False)
+    ]
+    return replace(plan, path=tuple(named))
 
 
 def one_goal(space: Product, goal: Goal | str) -> Goal:

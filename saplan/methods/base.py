@@ -80,7 +80,9 @@ class KnowledgeUpdate(Generic[Knowledge]):
     knowledge: Knowledge
     targets: TargetMaker
     reward: Float[Array, "time lanes"] | None = None
-    """Exploration reward of every step; None for a method that does not explore."""
+    """Exploration reward of every step that the policy learns from; None for a method that does not explore."""
+    rollout: Rollout | None = None
+    """What the policy learns from; None for the new rollout alone."""
     edge_losses: Float[Array, "batches"] | None = None
     """Losses of the edge detector, where there is one."""
 
@@ -98,7 +100,7 @@ class Method(abc.ABC, Generic[Knowledge]):
         """Defaults for a game; with `paper`, the variant nearest to the paper."""
 
     @abc.abstractmethod
-    def encoder(self, space: Product) -> Encoder:
+    def encoder(self, space: Product, settings: Any) -> Encoder:
         """How the policy is shown attributes and subgoals."""
 
     @abc.abstractmethod
@@ -143,7 +145,7 @@ class Method(abc.ABC, Generic[Knowledge]):
         """A learner before its first step, all lanes at the start of a game."""
         game = self.perceived(game)
         policy_key, knowledge_key, lanes_key, key = jax.random.split(key, 4)
-        encoder = self.encoder(game.space)
+        encoder = self.encoder(game.space, settings)
         policy = Policy.init(policy_key, game, encoder, settings)
         lanes = begin_rollout(game, settings, lanes_key, encoder.subgoal_size)
         knowledge, lanes = self.first_knowledge(game, settings, knowledge_key, lanes)
@@ -158,10 +160,12 @@ class Method(abc.ABC, Generic[Knowledge]):
         key, play_key, knowledge_key, policy_key = jax.random.split(learner.key, 4)
         rollout = self.play(game, settings, learner, play_key)
         learnt = self.learn(game, settings, learner, rollout, knowledge_key)
-        reward, scale = scaled_reward(learner, rollout.trajectory, learnt.reward)
-        rate, batches = learning_rate(settings, learner.updates, total), shuffle(settings, policy_key)
-        values = value_rollout(game, settings, learner.policy, rollout)
-        loss = gradient_loss(values, rollout, reward) if settings.policy_gradient else q_loss(learnt, values, reward)
+        lesson = learnt.rollout or rollout
+        reward, scale = scaled_reward(learner, lesson.trajectory, learnt.reward)
+        values = value_rollout(game, settings, learner.policy, lesson)
+        loss = gradient_loss(values, lesson, reward) if settings.policy_gradient else q_loss(learnt, values, reward)
+        rate = learning_rate(settings, learner.updates, total)
+        batches = shuffle(settings, policy_key, len(lesson.flat.action))
         policy, policy_moments, losses = descend(loss, learner.policy, learner.policy_moments, rate, batches)
         report = report_on(rollout.flat, *self.known(learnt.knowledge), learnt, losses)
         updates = learner.updates + 1

@@ -79,7 +79,7 @@ class Curriculum(Method[CurriculumProgress]):
             raise InputError(f"the curriculum does not fit {game.name}: its goals have no distances (known: {known})")
         return CurriculumSettings(**GRADIENT_SETTINGS) if paper else CurriculumSettings()
 
-    def encoder(self, space: Product) -> GoalEncoder:
+    def encoder(self, space: Product, settings: Any) -> GoalEncoder:
         return GoalEncoder(space)
 
     def judge(self, game: Game[Any]) -> Judge:
@@ -142,7 +142,9 @@ def reached(game: Game[Any], rho: Rho, subgoal: Float[Array, "... W"]) -> Bool[A
     value, asked = jnp.split(subgoal, 2, axis=-1)
     tolerances = [game.tolerance if block.tolerance else 0.0 for block in game.space.blocks]
     tolerance = jnp.array(tolerances) * HAIR
-    return jnp.all((jnp.abs(rho - value) <= tolerance) | (asked == 0), axis=-1)
+    apart = jnp.abs(rho - value)
+    apart = jnp.minimum(apart, jnp.array([block.period for block in game.space.blocks]) - apart)
+    return jnp.all((apart <= tolerance) | (asked == 0), axis=-1)
 
 
 def by_goal(game: Game[Any]) -> Judge:
@@ -252,7 +254,9 @@ class GoalExecutor(PolicyExecutor[Any]):
         """Give every task its goal as its only subgoal."""
         super().__init__(agent.policy, agent.settings, agent.game, agent.perceived, state, goals)
         asked = np.isfinite(self.low) | np.isfinite(self.high)
-        self.subgoal = np.concatenate([np.where(asked, goals.centre, 0.0), asked], axis=1).astype(np.float32)
+        self.subgoal = np.concatenate([np.where(asked, goals.centre(self.game.space), 0.0), asked], axis=1).astype(
+            np.float32
+        )
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> list[Decision]:
         """Decisions without alternatives: the goal stays the subgoal."""

@@ -65,6 +65,18 @@ class AlgebraEncoder(Encoder):
 
 
 @dataclass(frozen=True)
+class ChangeEncoder(AlgebraEncoder):
+    """Changes alone: the policy does not see ρ, for worlds where the way to a change does not depend on it."""
+
+    @property
+    def state_width(self) -> int:
+        return 1
+
+    def state(self, rho: Rho) -> Features:
+        return jnp.ones((*rho.shape[:-1], 1))
+
+
+@dataclass(frozen=True)
 class OneHotEncoder(Encoder):
     """One flag per value of every attribute, for ρ and for a target ρ alike: all values are equally far apart."""
 

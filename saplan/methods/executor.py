@@ -1,7 +1,7 @@
 """Tasks carried out side by side: the executor counts steps and attempts, the method decides what to try next."""
 
 import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic
@@ -13,11 +13,12 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, UInt32
 
 from saplan.games import Game
 from saplan.games.game import State
-from saplan.goals import Goal
+from saplan.goals import Goal, meets
 from saplan.interpreter.program import AnyKey, interpretable, key_of
 from saplan.methods.decision import Decision
 from saplan.methods.policy import Policy, execution_preference
 from saplan.planning import Outcome
+from saplan.planning.printing import html_table
 from saplan.rl.repeated_actions import History, extend
 from saplan.rl.settings import Settings
 
@@ -36,14 +37,31 @@ class Attempt:
     steps: int
 
 
-@dataclass
+@dataclass(repr=False)
 class EvalResult:
-    """How the tasks of an evaluation went."""
+    """How the tasks of an evaluation went. It prints as a summary."""
 
     success: Bool[np.ndarray, "tasks"]
     steps: Int[np.ndarray, "tasks"]
     """Steps until success, or the whole budget."""
     attempts: list[Attempt] = field(default_factory=list)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What a summary says, with its figures."""
+        done, made = int(self.success.sum()), sum(attempt.success for attempt in self.attempts)
+        rows = [("success", f"{self.success.mean():.1%} ({done} of {len(self.success)} tasks)")]
+        if done:
+            rows.append(("steps per success", f"{self.steps[self.success].mean():.1f}"))
+        if self.attempts:
+            rows.append(("attempts", f"{len(self.attempts)}, {made / len(self.attempts):.1%} of them successful"))
+        return rows
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:<18} {figure}" for name, figure in self.rows())
+
+    def _repr_html_(self) -> str:
+        """A table, for notebooks."""
+        return html_table("evaluation", ["", ""], self.rows())
 
 
 class Executor(abc.ABC, Generic[State]):
@@ -68,7 +86,7 @@ class Executor(abc.ABC, Generic[State]):
         """The last decision of every task."""
         self.done = self._reached(np.asarray(true))
         self.lost = np.zeros(len(self.rho), bool)
-        """Whether the agent has died: such a task makes no more decisions."""
+        """Whether the agent has died or the game has ended: such a task makes no more decisions."""
         self.result = EvalResult(self.done, np.zeros(len(self.rho), int))
 
     @abc.abstractmethod
@@ -88,10 +106,11 @@ class Executor(abc.ABC, Generic[State]):
         rho, delta = tuple(map(float, self.rho[task])), tuple(map(float, self.delta[task]))
         self.result.attempts.append(Attempt(task, rho, delta, success, int(self.clock[task])))
 
-    def run(self, budget: int, seed: int) -> EvalResult:
-        """Step until all goals are reached or the budget is spent."""
-        for _ in self.moves(budget, seed):
-            pass
+    def run(self, budget: int, seed: int, show: Callable[[int, int], None] | None = None) -> EvalResult:
+        """Step until all goals are reached or the budget is spent; `show` gets the steps and the tasks solved."""
+        for step, _ in enumerate(self.moves(budget, seed), start=1):
+            if show is not None:
+                show(step, int(self.done.sum()))
         return self.result
 
     def moves(self, budget: int, seed: int) -> Iterator[Bool[np.ndarray, "tasks"]]:
@@ -123,7 +142,7 @@ class Executor(abc.ABC, Generic[State]):
         return late
 
     def _reached(self, rho: Float[np.ndarray, "tasks K"]) -> Bool[np.ndarray, "tasks"]:
-        reached: Bool[np.ndarray, "tasks"] = np.all((rho >= self.low) & (rho <= self.high), axis=1)
+        reached: Bool[np.ndarray, "tasks"] = np.all(meets(self.low, self.high, rho), axis=1)
         return reached
 
     def _step(self, act_key: AnyKey, step_key: AnyKey) -> Bool[np.ndarray, "tasks"]:
@@ -169,11 +188,12 @@ def advance(
     action: Int[Array, "n"],
     delta: Float[Array, "n K"],
 ) -> tuple[State, Float[Array, "n K"], Float[Array, "n K"], Bool[Array, "n"], Bool[Array, "n"]]:
-    """One step of every task: new states, their true and perceived ρ, whether `delta` was made, whether it died."""
+    """One step of every task: new states, their true and perceived ρ, if `delta` was made, if the game ended."""
     following = jax.vmap(game.step)(jax.random.split(key, action.shape[0]), state, action)
     before, after = jax.vmap(perceived.attributes)(state), jax.vmap(perceived.attributes)(following)
     hit = perceived.space.same_change(perceived.space.difference(after, before), delta)
-    return following, jax.vmap(game.truth)(following), after, hit, jax.vmap(game.lost)(following)
+    ended = jax.vmap(game.lost)(following) | jax.vmap(game.over)(following)
+    return following, jax.vmap(game.truth)(following), after, hit, ended
 
 
 class PolicyExecutor(Executor[State]):

@@ -6,6 +6,7 @@ over amounts of minerals, hammer and place. It is not an upper bound: the fewest
 probability of arriving in time, and it guesses the length of walks, or rounds amounts, before it compares orders.
 """
 
+import math
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -17,15 +18,15 @@ from jaxtyping import Array, Bool, Float, Float16, Int, Int32, PRNGKeyArray
 from saplan.errors import InputError
 from saplan.games import GAMES, Game, Mining
 from saplan.games.game import ItemFacts
-from saplan.games.grid import CELLS, NOWHERE, PITCH, SIDE, GridState, Map, Places, to_place
+from saplan.games.grid import NOWHERE, GridState, Map, Places, to_cell, to_place
 from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
 from saplan.interpreter.program import AnyKey, interpretable
-from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
+from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, in_words, one_goal
 from saplan.methods.decision import Alternatives, Decision
 from saplan.methods.executor import Executor
-from saplan.methods.plan_executor import GROUP
-from saplan.planning import Edges, Outcome, Plan, Route, search
+from saplan.planning import Edges, Graph, Outcome, Plan, Route
+from saplan.planning.search import search_in
 
 FAR = 10_000
 """More steps than any walk takes."""
@@ -48,15 +49,15 @@ def items(state: GridState) -> Places:
     return state.items
 
 
-def walks(ground: Map, places: Int[Array, "items"]) -> Int32[Array, "items cells"]:
+def walks(ground: Map, places: Int[Array, "items"], side: int) -> Int32[Array, "items cells"]:
     """The length of the shortest walk from every cell to every place, FAR where there is none."""
-    cell = jnp.arange(CELLS)
-    free = (cell // SIDE < ground.height) & (cell % SIDE < ground.width)
-    free &= ~jnp.any(to_place(cell)[:, None] == ground.walls, axis=1)
-    start = jnp.where((to_place(cell) == places[:, None]) & free, 0, FAR)
+    cell = jnp.arange(side * side)
+    free = (cell // side < ground.height) & (cell % side < ground.width)
+    free &= ~jnp.any(to_place(cell, side)[:, None] == ground.walls, axis=1)
+    start = jnp.where((to_place(cell, side) == places[:, None]) & free, 0, FAR)
 
     def spread(length: Array) -> Array:
-        around = jnp.pad(length.reshape(-1, SIDE, SIDE), ((0, 0), (1, 1), (1, 1)), constant_values=FAR)
+        around = jnp.pad(length.reshape(-1, side, side), ((0, 0), (1, 1), (1, 1)), constant_values=FAR)
         near = jnp.minimum(
             jnp.minimum(around[:, :-2, 1:-1], around[:, 2:, 1:-1]),
             jnp.minimum(around[:, 1:-1, :-2], around[:, 1:-1, 2:]),
@@ -70,8 +71,9 @@ def walks(ground: Map, places: Int[Array, "items"]) -> Int32[Array, "items cells
 
 def step_towards(length: Int32[Array, "cells"], cell: Int[Array, ""]) -> Int[Array, ""]:
     """The move that shortens a walk most."""
-    row, column = cell // SIDE, cell % SIDE
-    around = jnp.pad(length.reshape(SIDE, SIDE), 1, constant_values=FAR)
+    side = side_of(length)
+    row, column = cell // side, cell % side
+    around = jnp.pad(length.reshape(side, side), 1, constant_values=FAR)
     return jnp.argmin(
         jnp.stack(
             [around[row, column + 1], around[row + 2, column + 1], around[row + 1, column], around[row + 1, column + 2]]
@@ -79,11 +81,21 @@ def step_towards(length: Int32[Array, "cells"], cell: Int[Array, ""]) -> Int[Arr
     )
 
 
+def side_of(length: Int32[Array, "... cells"]) -> int:
+    """The number of columns of an array of walks."""
+    return math.isqrt(length.shape[-1])
+
+
+def all_walks(state: Any) -> Int32[Array, "tasks items cells"]:
+    """The walks of every task's map; they never change. The arrays are as wide as the largest map."""
+    ground = state.ground
+    return _all_walks(state, int(max(np.max(ground.height), np.max(ground.width))))
+
+
 @interpretable
 @eqx.filter_jit
-def all_walks(state: Any) -> Int32[Array, "tasks items cells"]:
-    """The walks of every task's map; they never change."""
-    found: Array = jax.lax.map(lambda one: walks(one.ground, items(one)), state, batch_size=64)
+def _all_walks(state: Any, side: int) -> Int32[Array, "tasks items cells"]:
+    found: Array = jax.lax.map(lambda one: walks(one.ground, items(one), side), state, batch_size=64)
     return found
 
 
@@ -93,14 +105,14 @@ def lengths(state: Any, walk: Int32[Array, "tasks items cells"]) -> Int32[Array,
     """How far every item that is still there is from the agent."""
 
     def one(state: Any, walk: Array) -> Array:
-        return jnp.where(items(state) == NOWHERE, FAR, walk[:, cell_of(state)])
+        return jnp.where(items(state) == NOWHERE, FAR, walk[:, cell_of(state, side_of(walk))])
 
     return jax.vmap(one)(state, walk)
 
 
-def cell_of(state: GridState) -> Int[Array, ""]:
+def cell_of(state: GridState, side: int) -> Int[Array, ""]:
     """The cell the agent stands in."""
-    return (state.ground.agent // PITCH * SIDE + state.ground.agent % PITCH).astype(jnp.int32)
+    return to_cell(state.ground.agent, side).astype(jnp.int32)
 
 
 @interpretable
@@ -111,7 +123,7 @@ def walk_on(
     """One step towards an item, and its action once there; an item of -1 means that here is as good as anywhere."""
 
     def one(state: Any, walk: Array, item: Array, action: Array) -> Array:
-        cell = cell_of(state)
+        cell = cell_of(state, side_of(walk))
         there = (item < 0) | (walk[item, cell] == 0)
         return jnp.where(there, action, step_towards(walk[item], cell))
 
@@ -127,6 +139,7 @@ class Oracle:
         """`InputError` if it does not."""
         self.game, self.perceived, self.knowledge = game, game, knowledge(game)
         self.delta = np.array([delta for _, delta in game.admissible()], np.float32)
+        self.graph = Graph(np.asarray(game.space.grain, np.float32), self.edges)
 
     def executor(self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER) -> "OracleExecutor":
         """Executor of several tasks side by side, one state and one goal each."""
@@ -135,7 +148,7 @@ class Oracle:
     def plan(self, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> Plan:
         """Path with the fewest steps, as assumed before the map is looked at."""
         rho = np.asarray(self.game.attributes(state))
-        return self.routes(rho[None], one_goal(self.game.space, goal))[0].plan(rho)
+        return in_words(self.game, self.routes(rho[None], one_goal(self.game.space, goal))[0].plan(rho))
 
     def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
         """Next action from a state towards a goal. An executor is faster over several steps: it keeps its search."""
@@ -148,9 +161,9 @@ class Oracle:
 
     def routes(self, rho: Float[np.ndarray, "n K"], goals: Goal) -> list[Route]:
         """Exact routes from several ρ to a goal each."""
-        grain = np.asarray(self.game.space.grain, np.float32)
-        low, high = np.asarray(goals.low), np.asarray(goals.high)
-        return search(rho.astype(np.float32), low, high, grain, self.edges)
+        if self.graph.full:
+            self.graph = Graph(self.graph.grain, self.edges)
+        return search_in(self.graph, rho, np.asarray(goals.low), np.asarray(goals.high), margin=SLACK)
 
     def edges(self, rho: Float[np.ndarray, "n K"]) -> Edges:
         """All admissible changes of a batch of nodes."""
@@ -218,10 +231,9 @@ class GraphOracle(OracleExecutor):
     def decide(self, tasks: Int[np.ndarray, "m"]) -> list[Decision]:
         """Choose the next change of these tasks."""
         unrouted = [k for k in tasks if (route := self.routes[k]) is None or not route.knows(self.rho[k])]
-        for start in range(0, len(unrouted), GROUP):
-            group = np.array(unrouted[start : start + GROUP])
-            goals = Goal(self.low[group], self.high[group])
-            for k, route in zip(group, self.oracle.routes(self.rho[group], goals), strict=True):
+        if unrouted:
+            goals = Goal(self.low[unrouted], self.high[unrouted])
+            for k, route in zip(unrouted, self.oracle.routes(self.rho[unrouted], goals), strict=True):
                 self.routes[k] = route
         steps, item = self.nearest()
         return [self._decide(int(k), steps[k], item[k]) for k in tasks]
@@ -323,7 +335,7 @@ def _solve(game: Mining, state: Any, walk: Array, low: Array, high: Array) -> Ar
     inside = game.inside(points)
     at_goal = jnp.all((points >= low[:q]) & (points <= high[:q]), axis=-1) & inside
     goal = jnp.stack([at_goal & (low[q] <= h) & (h <= high[q]) for h in (0, *[1] * YIELDS)])
-    cells = items(state) // PITCH * SIDE + items(state) % PITCH
+    cells = to_cell(items(state), side_of(walk))
     between = walk[:, cells.astype(jnp.int32)].T.astype(jnp.float32)  # from item, to item
     drop = -round(game.dumps * FINE)
     blows = [round(float(x) * FINE) for x in yield_levels(game)]

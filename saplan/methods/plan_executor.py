@@ -4,22 +4,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from saplan.games import Game
-from saplan.goals import Goal
+from saplan.goals import Goal, meets
 from saplan.methods.agent import PlannerSettings
 from saplan.methods.decision import Alternatives, Decision
 from saplan.methods.executor import PolicyExecutor
 from saplan.methods.policy import Policy
-from saplan.planning import AnyRoute, Outcome, Raised, Successors
+from saplan.planning import AnyRoute, Outcome, Raised, Successors, successors_of
 from saplan.rl.settings import Settings
 
 GRACE = 5
 """Steps that an attempt may always take longer than expected."""
-GROUP = 16
-"""Tasks whose searches share a graph: enough to fill batches, few enough to fit in memory."""
+
+
+BATCH = 128
+"""Tasks whose first edges are priced together."""
 
 
 class FirstEdges(NamedTuple):
@@ -36,9 +40,9 @@ class RouteFinder(Protocol):
     """A search for routes."""
 
     def __call__(
-        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Sequence[Raised] = ()
     ) -> Sequence[AnyRoute]:
-        """Routes from several ρ to a goal each; `raised` names edges with an added cost."""
+        """Routes from several ρ to a goal each; `raised` names, for each, edges with an added cost."""
 
 
 @runtime_checkable
@@ -62,11 +66,18 @@ class TransitionModel(Protocol):
     def known(self, rho: Float[np.ndarray, "K"]) -> Float[np.ndarray, "C"]:
         """Weight of each transition for a random choice at ρ, where no plan is known; zero for unknown ones."""
 
-    def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
-        """The change δρ of a transition at ρ."""
+    def change(
+        self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n K"]:
+        """The change δρ of a transition at ρ, or of several, one at each ρ."""
 
-    def subgoal(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "W"]:
-        """The subgoal by which the policy executes a transition at ρ."""
+    def subgoal(
+        self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n W"]:
+        """The subgoal by which the policy executes a transition at ρ, or several, one at each ρ."""
+
+    def after_success(self, raised: Raised, rho: Float[np.ndarray, "K"], transition: int) -> Raised:
+        """The added costs that remain after a success of a transition at ρ."""
 
 
 class PlanExecutor(PolicyExecutor[Any]):
@@ -80,6 +91,7 @@ class PlanExecutor(PolicyExecutor[Any]):
         settings = replace(settings, temperature=planner.temperature or settings.temperature)
         super().__init__(model.policy, settings, model.game, model.perceived, state, goals)
         self.model, self.find_routes, self.planner = model, find_routes, planner
+        self._change = model.change
         tasks = len(self.rho)
         self.routes: list[AnyRoute | None] = [None] * tasks
         self.raised: list[list[tuple[np.ndarray, int, float]]] = [[] for _ in range(tasks)]
@@ -94,7 +106,10 @@ class PlanExecutor(PolicyExecutor[Any]):
     def ended(self, task: int, success: bool) -> None:
         """Record the attempt, and raise the cost of the edge if it failed."""
         super().ended(task, success)
-        if not success:
+        if success:
+            kept = self.model.after_success(self.raised[task], self.rho[task], int(self.transition[task]))
+            self.raised[task] = list(kept)
+        else:
             # A new search has to look beyond the edges that it knows, now that one costs more. Where the search found
             # no path, higher costs change nothing.
             self.raised[task].append((self.rho[task], int(self.transition[task]), self.planner.penalty))
@@ -107,8 +122,32 @@ class PlanExecutor(PolicyExecutor[Any]):
         if not len(tasks):
             return []
         self._search([k for k in map(int, tasks) if self._needs_search(k)])
-        cost, steps = self.model.first_edges(self.state, self.planner)
-        return [self._decide(int(k), None if cost is None else cost[k], steps[k]) for k in tasks]
+        cost, steps = self._first_edges(tasks)
+        rho, routes = self.rho[tasks], [route for k in tasks if (route := self.routes[k]) is not None]
+        weighed = zip(tasks, routes, successors_of(routes, rho), steps, strict=True)
+        found = [
+            self._decide(int(k), route, successors, None if cost is None else cost[place], expected)
+            for place, (k, route, successors, expected) in enumerate(weighed)
+        ]
+        chosen = np.array([decision.chosen for decision in found])
+        patience = GRACE + self.planner.patience * steps[np.arange(len(tasks)), chosen]
+        self.limit[tasks] = np.minimum(patience, self.planner.attempt_steps)
+        self.transition[tasks] = chosen
+        self.delta[tasks], self.subgoal[tasks] = self._change(rho, chosen), self.model.subgoal(rho, chosen)
+        return found
+
+    def _first_edges(self, tasks: Int[np.ndarray, "m"]) -> FirstEdges:
+        """First edges of some tasks. Few of many tasks decide in the same step: those are taken out, in batches."""
+        if len(self.rho) <= BATCH:
+            first = self.model.first_edges(self.state, self.planner)
+            return FirstEdges(None if first.cost is None else first.cost[tasks], first.steps[tasks])
+        parts = []
+        for start in range(0, len(tasks), BATCH):
+            places = tasks[np.minimum(np.arange(start, start + BATCH), len(tasks) - 1)]
+            parts.append(self.model.first_edges(take(self.state, places), self.planner))
+        cost = [part.cost for part in parts if part.cost is not None]
+        steps = np.concatenate([part.steps for part in parts])[: len(tasks)]
+        return FirstEdges(np.concatenate(cost)[: len(tasks)] if cost else None, steps)
 
     def _needs_search(self, task: int) -> bool:
         """Whether the route of a task does not say how to continue from its ρ, and a new search may."""
@@ -116,37 +155,34 @@ class PlanExecutor(PolicyExecutor[Any]):
         return route is None or not route.knows(rho) or route.stale(rho)
 
     def _search(self, tasks: list[int]) -> None:
-        """Find new routes; tasks without raised costs share a graph."""
-        alike = [k for k in tasks if not self.raised[k]]
-        groups = [alike[start : start + GROUP] for start in range(0, len(alike), GROUP)]
-        for group in [*groups, *([k] for k in tasks if self.raised[k])]:
-            goals = Goal(self.low[group], self.high[group])
-            # A copy: costs that are raised later must not reach the routes of other tasks.
-            found = self.find_routes(self.rho[group], goals, self.planner, tuple(self.raised[group[0]]))
-            for k, route in zip(group, found, strict=True):
-                self.routes[k] = route
+        """Find new routes."""
+        if not tasks:
+            return
+        # Copies: costs that are raised later must not reach routes that were found without them.
+        raised = [tuple(self.raised[k]) for k in tasks]
+        goals = Goal(self.low[tasks], self.high[tasks])
+        for k, route in zip(tasks, self.find_routes(self.rho[tasks], goals, self.planner, raised), strict=True):
+            self.routes[k] = route
 
-    def _decide(self, task: int, first: Float[np.ndarray, "C"] | None, steps: Float[np.ndarray, "C"]) -> Decision:
-        """Choose a transition by the route and by the policy's value of the present state, and set out for it."""
-        route, rho = self.routes[task], self.rho[task]
-        assert route is not None
-        successors = route.successors(rho)
+    def _decide(
+        self,
+        task: int,
+        route: AnyRoute,
+        successors: Successors | None,
+        first: Float[np.ndarray, "C"] | None,
+        steps: Float[np.ndarray, "C"],
+    ) -> Decision:
+        """Choose a transition by the route and by the policy's value of the present state."""
+        rho = self.rho[task]
         if successors is None:  # the search was cut short at once, or the goal holds as the agent perceives it
-            holds = np.all((rho >= self.low[task]) & (rho <= self.high[task]))
-            chosen = self._draw(self.model.known(rho))
-            decision = Decision(Outcome.HOLDS if holds else route.failure, chosen)
-        else:
-            cost = successors.total if first is None else successors.with_first(first) + successors.raised
-            chosen = self._choose(rho, successors, cost)
-            outcome = Outcome.FOUND if np.isfinite(cost[chosen]) else route.failure
-            weighed = (rho, successors.probability, steps.copy(), cost)
-            alternatives = Alternatives(*weighed, self.model.change, "nats", self.planner.floor)
-            decision = Decision(outcome, chosen, alternatives, route)
-        self.transition[task] = chosen
-        self.limit[task] = min(GRACE + self.planner.patience * steps[chosen], self.planner.attempt_steps)
-        self.delta[task] = self.model.change(rho, chosen)
-        self.subgoal[task] = self.model.subgoal(rho, chosen)
-        return decision
+            holds = np.all(meets(self.low[task], self.high[task], rho))
+            return Decision(Outcome.HOLDS if holds else route.failure, self._draw(self.model.known(rho)))
+        cost = successors.total if first is None else successors.with_first(first) + successors.raised
+        chosen = self._choose(rho, successors, cost)
+        outcome = Outcome.FOUND if np.isfinite(cost[chosen]) else route.failure
+        weighed = (rho, successors.probability, steps.copy(), cost)
+        alternatives = Alternatives(*weighed, self._change, "nats", self.planner.floor)
+        return Decision(outcome, chosen, alternatives, route)
 
     def _choose(self, rho: Float[np.ndarray, "K"], successors: Successors, cost: Float[np.ndarray, "C"]) -> int:
         """The cheapest of the transitions whose paths are nearly the best; a random one without a path."""
@@ -164,3 +200,9 @@ class PlanExecutor(PolicyExecutor[Any]):
         """A random transition; uniform where all weights are zero."""
         weights = weights if weights.sum() > 0 else np.ones(len(weights))
         return int(self.random.choice(len(weights), p=weights / weights.sum()))
+
+
+@eqx.filter_jit
+def take(state: Any, places: Int[np.ndarray, "m"]) -> Any:
+    """Some of many states."""
+    return jax.tree.map(lambda x: x[places], state)

@@ -5,6 +5,7 @@ the value of trying it; its last outputs are the value of exploring. Trained by 
 halves are an actor's logits followed by a critic's value, and exploration has a network of its own.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -34,6 +35,8 @@ class Policy(eqx.Module):
     """Exploration's own network (the paper has two policies); None where it shares the other."""
     critic: bool = eqx.field(static=True, default=False)
     """Whether outputs are an actor's logits and a critic's value, as policy gradients need; otherwise values."""
+    shown: Callable[[Float[Array, "n K"]], Float[Array, "n K"]] | None = None
+    """How ρ is shown to the network: a module that knows which values it has met; None for ρ as it is."""
 
     @classmethod
     def init(cls, key: PRNGKeyArray, game: Game[Any], encoder: Encoder, settings: Settings) -> "Policy":
@@ -61,7 +64,7 @@ class Policy(eqx.Module):
 
     def trunk(self, observation: Shaped[Array, "n slots"], rho: Float[Array, "n K"]) -> Features:
         """Features of a state, independent of the goal; where there are two networks, those of both."""
-        state = self.encoder.state(rho)
+        state = self.encoder.state(rho if self.shown is None else self.shown(rho))
         own = self.network.trunk(observation, state)
         if self.explorer is None:
             return own

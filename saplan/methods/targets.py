@@ -38,6 +38,8 @@ class Rollout(NamedTuple):
     """The same steps in one row."""
     lanes: RolloutState[Any]
     """Where the lanes stand after it."""
+    last: tuple[Shaped[Array, "lanes slots"], Float[Array, "lanes K"]] | None = None
+    """Observation and ρ after the last steps; None where the lanes show them."""
 
     @classmethod
     def of(cls, trajectory: Trajectory, lanes: RolloutState[Any]) -> "Rollout":
@@ -110,8 +112,9 @@ class ValuedRollout(eqx.Module):
 def value_rollout(game: Game[Any], settings: Settings, policy: Policy, rollout: Rollout) -> ValuedRollout:
     """Evaluates the policy's trunk at the states after every step."""
     steps, lanes = rollout.trajectory, rollout.lanes
-    observation = jnp.concatenate([steps.observation[1:], jax.vmap(game.observe)(lanes.state)[None]])
-    rho = jnp.concatenate([steps.rho[1:], lanes.rho[None]])
+    seen, last_rho = rollout.last or (jax.vmap(game.observe)(lanes.state), lanes.rho)
+    observation = jnp.concatenate([steps.observation[1:], seen[None]])
+    rho = jnp.concatenate([steps.rho[1:], last_rho[None]])
     following = policy.trunk(observation.reshape(-1, *observation.shape[2:]), rho.reshape(-1, rho.shape[-1]))
     following = following.reshape(*steps.action.shape, -1)
     return ValuedRollout(steps, following, unharmed(game, settings, steps), policy, settings)

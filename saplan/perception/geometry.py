@@ -2,14 +2,14 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from saplan.algebra import Block, Cyclic, Natural, Product
+from saplan.algebra import Block, Circle, Cyclic, Natural, Product
 from saplan.algebra.base import Features, Values
 from saplan.errors import unknown_name
 
@@ -73,6 +73,8 @@ def _range(block: Any) -> tuple[float, float]:
     """The least and the greatest element in a plain geometry."""
     if isinstance(block, Cyclic):
         return 0.0, block.q - 1.0
+    if isinstance(block, Circle):
+        return 0.0, block.period - block.grain
     if hasattr(block, "low") and block.bounded:
         return block.low, block.high
     half = block.bins // 2
@@ -91,4 +93,4 @@ def with_geometry(space: Product, geometry: str) -> Product:
     """The same space with another geometry."""
     if geometry not in GEOMETRIES:
         raise unknown_name("geometry", geometry, GEOMETRIES)
-    return Product(space.names, tuple(GEOMETRIES[geometry](block) for block in space.blocks))
+    return replace(space, blocks=tuple(GEOMETRIES[geometry](block) for block in space.blocks))

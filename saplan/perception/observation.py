@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int16, UInt8
 
 from saplan.errors import unknown_name
 from saplan.games.game import Game, State
-from saplan.games.grid import EDGE_WORDS, OFFSETS, PITCH, SIDE
+from saplan.games.grid import EDGE_WORDS, OFFSETS, SIDE, WINDOW
 
 SHADES = 16
 """Levels of fill that words distinguish in a place of the shelf."""
@@ -71,21 +71,21 @@ class Observer(Generic[State]):
     def picture(self, state: State) -> UInt8[Array, "height width 3"]:
         """One pixel per cell, the agent in the middle; the shelf below."""
         ground, shelf = self._map(self.game.observe(state).astype(jnp.int32)), self.game.shelf(state)
-        width = max(PITCH, shelf.shape[1])
+        width = max(WINDOW, shelf.shape[1])
         fills = shelf[:, :, None] * jnp.array(_hues(len(shelf), SHELF))[:, None]
-        parts = [ground, jnp.zeros((1, PITCH, 3)), fills]
+        parts = [ground, jnp.zeros((1, WINDOW, 3)), fills]
         return jnp.concatenate([_widened(part, width) for part in parts]).astype(jnp.uint8)
 
     def _map(self, words: Array) -> Float[Array, "height width 3"]:
         up, down, left, right = (words[k] - 1 - SIDE * k for k in range(4))
-        row, column = jnp.arange(PITCH) - PITCH // 2, jnp.arange(PITCH) - PITCH // 2
+        row, column = jnp.arange(WINDOW) - WINDOW // 2, jnp.arange(WINDOW) - WINDOW // 2
         inside = ((row >= -up) & (row <= down))[:, None] & ((column >= -left) & (column <= right))
         floor = jnp.where(inside.reshape(-1, 1), FLOOR, 0) * jnp.ones(3)
         thing = words[4:] - 1 - EDGE_WORDS
         kinds = self.game.vocabulary // OFFSETS - 1
         place = jnp.where(thing >= 0, thing % OFFSETS, OFFSETS)  # absent things fall outside the picture
         colour = jnp.array(_colours(kinds))[jnp.clip(thing // OFFSETS, 0, kinds)]
-        return floor.at[place].set(colour, mode="drop").reshape(PITCH, PITCH, 3)
+        return floor.at[place].set(colour, mode="drop").reshape(WINDOW, WINDOW, 3)
 
 
 def _widened(part: Array, width: int) -> Array:

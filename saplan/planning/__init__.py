@@ -1,13 +1,34 @@
 """The implicit attribute graph, shortest paths in it, and plans in expectation."""
 
-from saplan.planning.expectation import ExpectedRoute, Landscape, SpreadEdges
-from saplan.planning.graph import EdgeFunction, Edges, Graph, Raised
-from saplan.planning.search import Outcome, Plan, PlannedTransition, Route, Successors, search
+from collections.abc import Sequence
 
-AnyRoute = Route | ExpectedRoute
+import numpy as np
+from jaxtyping import Float
+
+from saplan.planning.dials import DialRoute
+from saplan.planning.expectation import ExpectedRoute, Landscape, SpreadEdges, expected_successors
+from saplan.planning.graph import EdgeFunction, Edges, Graph, Raised
+from saplan.planning.route import Outcome, Plan, PlannedTransition, Route, Successors
+from saplan.planning.search import search
+
+AnyRoute = Route | ExpectedRoute | DialRoute
+
+
+def successors_of(routes: Sequence[AnyRoute], rho: Float[np.ndarray, "n K"]) -> list[Successors | None]:
+    """Every transition from one ρ per route; None where a search did not expand it."""
+    found = [None if isinstance(route, ExpectedRoute) else route.successors(rho[k]) for k, route in enumerate(routes)]
+    expected = [(k, route) for k, route in enumerate(routes) if isinstance(route, ExpectedRoute)]
+    for landscape in dict.fromkeys(route.landscape for _, route in expected):
+        those = [(k, route) for k, route in expected if route.landscape is landscape]
+        places = [k for k, _ in those]
+        for k, successors in zip(places, expected_successors([one for _, one in those], rho[places]), strict=True):
+            found[k] = successors
+    return found
+
 
 __all__ = [
     "AnyRoute",
+    "DialRoute",
     "EdgeFunction",
     "Edges",
     "ExpectedRoute",
@@ -21,4 +42,5 @@ __all__ = [
     "SpreadEdges",
     "Successors",
     "search",
+    "successors_of",
 ]

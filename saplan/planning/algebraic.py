@@ -13,7 +13,7 @@ from saplan.planning.needs import Feasible
 from saplan.planning.ordering import Feasibility, order
 from saplan.planning.problem import ROUND, Problem
 from saplan.planning.program import DEFAULT_LIMITS, Limits, Status
-from saplan.planning.search import Outcome
+from saplan.planning.route import Outcome
 
 SHARE = 1000
 """Sets of left counts that one order may look at, of the budget of all."""

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from saplan.algebra import Categorical, LineRow, Real
+from saplan.algebra import Categorical
+from saplan.algebra.real import Continuous
 from saplan.games import Game
 from saplan.goals import Goal, format_goal
 from saplan.planning.checker import Modular, RowName, Weighted, Weights, exact_rows
@@ -33,7 +34,7 @@ Range = tuple[float, float]
 def rules_problem(game: Game[Any], rho: Float[np.ndarray, "K"], goal: Goal | None = None) -> Problem | None:
     """The problem that a game's rules pose; None where changes are not named, or vary in size as quantities do."""
     changes = [delta for _, delta in game.admissible()]
-    if not changes or any(isinstance(block, Real) for block in game.space.blocks):
+    if not changes or game.space.frames or any(isinstance(block, Continuous) for block in game.space.blocks):
         return None
     free = np.full(game.space.size, np.inf)
     low, high = (-free, free) if goal is None else (np.asarray(goal.low, float), np.asarray(goal.high, float))
@@ -54,7 +55,7 @@ class Arithmetic:
 
 def span(problem: Problem, k: int) -> Range:
     """The least and the most that an attribute on a line can become, the goal left aside."""
-    if not isinstance(problem.rows[k], LineRow):
+    if not problem.is_line(k):
         return -np.inf, np.inf
     least, most = (_extreme(problem, k, sign)[0] for sign in (1.0, -1.0))
     return float(np.round(problem.start[k] + least, 4)), float(np.round(problem.start[k] - most, 4))
@@ -94,9 +95,7 @@ def unreachable_because(problem: Problem) -> str | None:
     """Why the goal of a problem is unreachable, in a sentence; None where no proof of that was found."""
     space, (low, high) = problem.space, problem.bounds
     for k, (name, block) in enumerate(zip(space.names, space.blocks, strict=True)):
-        if not (np.isfinite(problem.low[k]) or np.isfinite(problem.high[k])) or not isinstance(
-            problem.rows[k], LineRow
-        ):
+        if not (np.isfinite(problem.low[k]) or np.isfinite(problem.high[k])) or not problem.is_line(k):
             continue
         least, most = span(problem, k)
         if low[k] > most + SLACK:

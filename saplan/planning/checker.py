@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from saplan.algebra import CircleRow, LineRow
+from saplan.algebra import CircleRow, GroupRow, LineRow
 from saplan.planning.landmarks import Reach
 from saplan.planning.problem import Problem
 
@@ -76,6 +76,8 @@ def exact_rows(problem: Problem, changes: list[int]) -> dict[RowName, ExactRow]:
     rows: dict[RowName, ExactRow] = {}
     for i, row in enumerate(problem.rows):
         start = Fraction(float(problem.start[i]))
+        if i in problem.wound:
+            continue  # proofs leave it out: a whole number of turns is always possible
         if isinstance(row, LineRow | CircleRow):
             ends = problem.bounds if isinstance(row, LineRow) else _ends(problem, i)
             low, high = (Fraction(float(end[i])) if math.isfinite(end[i]) else None for end in ends)
@@ -84,7 +86,8 @@ def exact_rows(problem: Problem, changes: list[int]) -> dict[RowName, ExactRow]:
             least, most = {j: delta[j] - width[j] for j in changes}, {j: delta[j] + width[j] for j in changes}
             size, whole = (row.size, True) if isinstance(row, CircleRow) else (0, row.whole)
             rows[i, -1] = ExactRow(low, high, start, least, most, size, whole)
-        elif row is not None:
+        elif row is not None and not isinstance(row, GroupRow):
+            # What a change adds to being at an element of a group depends on the element: proofs leave groups out.
             ends_at = problem.ends_at(i)
             for v in range(row.size):
                 adds = {j: Fraction(_flow(int(problem.changes[j, i]), row.size, v)) for j in changes}
@@ -170,8 +173,8 @@ def _modular(rows: dict[RowName, ExactRow], changes: list[int], weights: Weights
 
 def _is_closed(problem: Problem, reach: Reach) -> bool:
     """Whether the start lies in the box, and no change that is possible in it leads out."""
-    for i, row in enumerate(problem.rows):
-        if isinstance(row, LineRow) and not reach.low[i] <= problem.start[i] <= reach.high[i]:
+    for i in range(len(problem.rows)):
+        if problem.is_line(i) and not reach.low[i] <= problem.start[i] <= reach.high[i]:
             return False
         values = reach.values[i]
         if values is not None and int(problem.start[i]) not in values:
@@ -201,7 +204,7 @@ def _stays(problem: Problem, reach: Reach, j: int) -> bool:
 def _meets(problem: Problem, reach: Reach) -> bool:
     """Whether the goal meets the box."""
     low, high = problem.bounds
-    lines = (i for i, row in enumerate(problem.rows) if isinstance(row, LineRow))
+    lines = (i for i in range(len(problem.rows)) if problem.is_line(i))
     dials = (i for i, values in enumerate(reach.values) if values is not None)
     return all(low[i] <= reach.high[i] and high[i] >= reach.low[i] and low[i] <= high[i] for i in lines) and all(
         (reach.values[i] or frozenset()) & problem.ends_at(i) for i in dials

@@ -121,16 +121,24 @@ class _Builder:
 
     def _line(self, i: int) -> None:
         low, high = (side[i] for side in self.problem.bounds)
-        deltas, width = self.problem.changes[self.columns, i], self.problem.width[self.columns, i]
+        columns, deltas, width = (
+            self.columns,
+            self.problem.changes[self.columns, i],
+            self.problem.width[self.columns, i],
+        )
+        if i in self.problem.wound and (np.isfinite(low) or np.isfinite(high)):
+            columns = np.append(columns, self.program.column(low=-np.inf))
+            deltas = np.append(deltas, -self.problem.rows[i].period)  # type: ignore[union-attr]
+            width = np.append(width, 0.0)
         if not width.any():
             if np.isfinite(low) or np.isfinite(high):
-                self._row(i, -1, self.columns, deltas, low, high)
+                self._row(i, -1, columns, deltas, low, high)
             return
         # Whatever uncertain changes may add is enough to allow a plan: the bounds are met by some outcome.
         if np.isfinite(low):
-            self._row(i, -1, self.columns, deltas + width, low, np.inf)
+            self._row(i, -1, columns, deltas + width, low, np.inf)
         if np.isfinite(high):
-            self._row(i, -1, self.columns, deltas - width, -np.inf, high)
+            self._row(i, -1, columns, deltas - width, -np.inf, high)
 
     def _circle(self, i: int, row: CircleRow) -> None:
         if not self._asked(i):

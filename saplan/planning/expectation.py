@@ -5,8 +5,8 @@ one change may overshoot where another would not. Here a transition has several 
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,18 +15,23 @@ import scipy.sparse
 from jaxtyping import Bool, Float, Float32, Int64
 
 from saplan.algebra.hashing import hashed, mixers
+from saplan.goals import meets
 from saplan.planning.graph import NO_NODE, Nodes, Raised, raised_at
 from saplan.planning.node_index import Index
-from saplan.planning.search import Outcome, Plan, PlannedTransition, Successors, known, to_tuple
+from saplan.planning.route import Outcome, Plan, PlannedTransition, Successors, known, to_tuple
 
 FAR = 60.0
 """Cost of a ρ without a path, in nats: far above that of any sensible plan."""
 SWEEPS = 200
 LONGEST = 100
 """Transitions of a plan, at most."""
+GOALS = 64
+"""Goals that are solved together: few enough for their values to stay in the cache."""
 ENOUGH = 1e-3
 """Nats that values may still change by when iteration ends."""
 
+KEPT = 64
+"""Batches of edges that are kept: a plan asks about the ρ along it more than once."""
 SAME = np.float32(1e-3)
 """Share of a cell within which two ρ count as equal."""
 
@@ -60,6 +65,7 @@ class Landscape:
         self._ends: list[np.ndarray] = []
         self._cost: list[np.ndarray] = []
         self._solved: dict[bytes, np.ndarray] = {}
+        self._looked_at: dict[bytes, SpreadEdges] = {}
         self.complete = True
         """Whether every reachable ρ has been expanded."""
         self.late = False
@@ -73,6 +79,15 @@ class Landscape:
     def find(self, rho: Nodes) -> Int64[np.ndarray, "m"]:
         """Nodes of the given ρ; NO_NODE where there is none."""
         return self._index.find(self._keys(rho))
+
+    def edges_at(self, rho: Nodes) -> SpreadEdges:
+        """Edges of given ρ, not of the middle of their cells; those of the last few batches are kept."""
+        name = rho.tobytes()
+        if name not in self._looked_at:
+            if len(self._looked_at) >= KEPT:
+                self._looked_at.clear()
+            self._looked_at[name] = self.edges(rho)
+        return self._looked_at[name]
 
     def cover(self, starts: Nodes, deadline: float) -> None:
         """Expand every ρ reachable from `starts`, up to the bounds; the next call continues from there."""
@@ -141,29 +156,34 @@ class Landscape:
 
     def _iterate(self, low: Nodes, high: Nodes, deadline: float) -> tuple[Float32[np.ndarray, "nodes goals"], bool]:
         """The values, and whether they have converged."""
-        at_goal = np.all((self.rho[:, None] >= low) & (self.rho[:, None] <= high), axis=2)
-        value = np.where(at_goal, 0, FAR).astype(np.float32)
-        for _ in range(SWEEPS):
-            new = np.full_like(value, FAR)
-            for chances, cost in self._transitions:
-                then = chances @ value
-                then += cost
-                np.minimum(new, then, out=new)
-            new[at_goal] = 0
-            change, value = np.max(np.abs(new - value)), new
-            if change < ENOUGH:
-                break
-            if time.monotonic() > deadline:
-                return value, False
-        return value, True
+        parts, settled = [], True
+        for first in range(0, len(low), GOALS):
+            goals = slice(first, first + GOALS)
+            at_goal = np.all(meets(low[goals], high[goals], self.rho[:, None]), axis=2)
+            value = np.where(at_goal, 0, FAR).astype(np.float32)
+            for _ in range(SWEEPS):
+                before = value.copy()
+                # In place: a transition sees what those before it in this sweep have lowered. Values only fall.
+                for chances, cost in self._transitions:
+                    then = chances @ value
+                    then += cost
+                    np.minimum(value, then, out=value)
+                if np.max(before - value) < ENOUGH:
+                    break
+                if time.monotonic() > deadline:
+                    settled = False
+                    break
+            parts.append(value)
+        return np.concatenate(parts, axis=1), settled
 
-    def routes(self, rho: Nodes, low: Nodes, high: Nodes, raised: Raised = ()) -> list["ExpectedRoute"]:
-        """Routes from several ρ, each to its own goal."""
+    def routes(self, rho: Nodes, low: Nodes, high: Nodes, raised: Sequence[Raised] = ()) -> list["ExpectedRoute"]:
+        """Routes from several ρ, each to its own goal; `raised` names, for each, edges with an added cost."""
         deadline = time.monotonic() + self.max_seconds
         if not self.complete or np.any(self.find(rho) == NO_NODE):
             self.cover(rho, deadline)
         values = self.values(low, high, deadline)
-        return [ExpectedRoute(self, rho[k], values[:, k], low[k], high[k], raised) for k in range(len(rho))]
+        raised = raised or [()] * len(rho)
+        return [ExpectedRoute(self, rho[k], values[:, k], low[k], high[k], raised[k]) for k in range(len(rho))]
 
 
 @dataclass(frozen=True)
@@ -176,8 +196,6 @@ class ExpectedRoute:
     low: Float32[np.ndarray, "K"]
     high: Float32[np.ndarray, "K"]
     raised: Raised
-    _priced: dict[bytes, SpreadEdges] = field(default_factory=dict, repr=False, compare=False)
-    """Edges of every ρ that was asked about: the detector is asked about each once."""
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -201,18 +219,7 @@ class ExpectedRoute:
 
     def successors(self, rho: Float[np.ndarray, "K"]) -> Successors | None:
         """Every transition from this very ρ, not from the middle of its cell; None if ρ is outside the landscape."""
-        if not self.knows(rho):
-            return None
-        ends, real, cost, *estimates = self._edges(rho)
-        places = self._find(ends.reshape(-1, len(rho))).reshape(real.shape)
-        real = real & (places != NO_NODE)
-        there = np.all((ends >= self.low) & (ends <= self.high), axis=-1)
-        value = np.where(there, 0.0, np.where(real, self.values[np.maximum(places, 0)], FAR))
-        then = np.sum(value * real, axis=1) / np.maximum(real.sum(axis=1), 1)
-        raised = raised_at(np.asarray(rho, np.float32), self.raised, self.landscape.cells * SAME, len(cost))
-        cost = np.where(real.any(axis=1), cost, np.inf) + raised
-        total = np.where(then < FAR, cost + then, np.inf)
-        return Successors(cost, raised, total, np.isfinite(total), *estimates)
+        return expected_successors([self], np.asarray(rho)[None])[0]
 
     def plan(self, rho: Float[np.ndarray, "K"], first: int | None = None) -> Plan:
         """Path along which every change turns out as its mean, cheapest first or beginning with `first`.
@@ -242,7 +249,7 @@ class ExpectedRoute:
         return self.landscape.rho
 
     def _at_goal(self, rho: Float[np.ndarray, "K"]) -> bool:
-        return bool(np.all((rho >= self.low) & (rho <= self.high)))
+        return bool(np.all(meets(self.low, self.high, rho)))
 
     def _leads(self, rho: Float[np.ndarray, "K"]) -> bool:
         """Whether some transition from ρ can lead to the goal."""
@@ -251,12 +258,33 @@ class ExpectedRoute:
 
     def _edges(self, rho: Float[np.ndarray, "K"]) -> SpreadEdges:
         """Edges of one ρ, without the axis of nodes."""
-        place = np.asarray(rho, np.float32)
-        if place.tobytes() not in self._priced:
-            priced = (np.array(part[0]) for part in self.landscape.edges(place[None]))
-            self._priced[place.tobytes()] = SpreadEdges(*priced)
-        return self._priced[place.tobytes()]
+        return SpreadEdges(*(part[0] for part in self.landscape.edges_at(np.asarray(rho, np.float32)[None])))
 
     def _find(self, rho: Float[np.ndarray, "m K"]) -> Int64[np.ndarray, "m"]:
         found = self.landscape.find(rho.astype(np.float32))
         return np.where(found < len(self.values), found, NO_NODE)
+
+
+def expected_successors(routes: Sequence[ExpectedRoute], rho: Float[np.ndarray, "n K"]) -> list[Successors | None]:
+    """Every transition from one ρ per route, all in the same landscape; None where ρ is outside of it."""
+    rho = np.asarray(rho, np.float32)
+    landscape = routes[0].landscape
+    ends, real, cost, *estimates = landscape.edges_at(rho)
+    places = landscape.find(ends.reshape(-1, rho.shape[1])).reshape(real.shape)
+    here = landscape.find(rho)
+    found: list[Successors | None] = []
+    for k, route in enumerate(routes):
+        size = len(route.values)
+        if not 0 <= here[k] < size:
+            found.append(None)
+            continue
+        can = real[k] & (places[k] >= 0) & (places[k] < size)
+        there = np.all(meets(route.low, route.high, ends[k]), axis=-1)
+        value = np.where(there, 0.0, np.where(can, route.values[np.where(can, places[k], 0)], FAR))
+        count = can.sum(axis=1)
+        then = np.sum(value * can, axis=1) / np.maximum(count, 1)
+        raised = raised_at(rho[k], route.raised, landscape.cells * SAME, len(count))
+        price = np.where(count > 0, cost[k], np.inf) + raised
+        total = np.where(then < FAR, price + then, np.inf)
+        found.append(Successors(price, raised, total, np.isfinite(total), *(part[k] for part in estimates)))
+    return found

@@ -1,19 +1,21 @@
 """The implicit attribute graph: nodes are ρ, edges are transitions of 𝓑, and nodes are expanded only when needed.
 
-Several searches share one graph without interfering: every node belongs to one owner, and edges connect nodes of the
-same owner. A thousand tasks are planned with a few large batches this way.
+Edges depend on ρ alone, not on a task or a goal. So one graph serves all searches of an agent, and every ρ is scored
+once, however many of a thousand tasks come to it.
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float32, Float64, Int32, Int64
+from jaxtyping import Bool, Float32, Float64, Int, Int32, Int64
 
 from saplan.algebra.hashing import hashed, mixers
 from saplan.planning.node_index import NO_NODE, Index
 
 Nodes = Float32[np.ndarray, "n K"]
+LARGEST = 256 * 2**20
+"""Bytes of a graph from which on it takes no further searches: the next ones begin a new graph."""
 
 
 class Edges(NamedTuple):
@@ -32,20 +34,7 @@ EdgeFunction = Callable[[Nodes], Edges]
 Raised = Sequence[tuple[Float32[np.ndarray, "K"], int, float]]
 """Edges with an added cost: (ρ, transition, added cost)."""
 
-__all__ = ["NO_NODE", "EdgeFunction", "Edges", "Graph", "Nodes", "Raised", "raised_at", "with_raised"]
-
-
-def with_raised(edges: EdgeFunction, raised: Raised, grain: Float32[np.ndarray, "K"]) -> EdgeFunction:
-    """The same edge function with the added costs of `raised`."""
-
-    def costlier(nodes: Nodes) -> Edges:
-        priced = edges(nodes)
-        cost, cells = np.array(priced.cost), np.rint(nodes / grain)
-        for rho, transition, added in raised:
-            cost[np.all(cells == np.rint(rho / grain), axis=1), transition] += added
-        return priced._replace(cost=cost)
-
-    return costlier if raised else edges
+__all__ = ["NO_NODE", "EdgeFunction", "Edges", "Graph", "Nodes", "Raised", "raised_at"]
 
 
 def raised_at(
@@ -60,27 +49,21 @@ def raised_at(
 
 
 class Graph:
-    """Nodes in the order of discovery, and the edges of every expanded node."""
+    """Nodes in the order of discovery, and the edges of every expanded node. It has neither start nor goal."""
 
-    def __init__(self, starts: Nodes, grain: Float32[np.ndarray, "K"], edges: EdgeFunction) -> None:
-        """Enter one start per owner. Values of an attribute that round to the same multiple of `grain` are one node."""
+    def __init__(self, grain: Float32[np.ndarray, "K"], edges: EdgeFunction) -> None:
+        """Start empty. Values of an attribute that round to the same multiple of `grain` are one node."""
         self._edges = edges
         self.grain = grain
-        self._mixers = mixers(starts.shape[1] + 1)
+        self._mixers = mixers(len(grain))
         self._index = Index()
         # Arrays grow by doubling; the first `len(self)` rows are in use.
-        self._rho = np.empty((0, starts.shape[1]), np.float32)
-        self._owner = np.empty(0, np.int64)
+        self._rho = np.empty((0, len(grain)), np.float32)
         self._expanded = np.empty(0, bool)
-        self._reach = np.empty(0, np.float64)
         self._ends = np.empty((0, 0), np.int32)
         self._cost = np.empty((0, 0), np.float32)
         self._probability = np.empty((0, 0), np.float32)
         self._steps = np.empty((0, 0), np.float32)
-        owners = np.arange(len(starts))
-        self._index.intern(self._hash(starts, owners))
-        self._append(starts.astype(np.float32), owners)
-        self.reach[:] = 0.0
 
     def __len__(self) -> int:
         return self._index.size
@@ -91,19 +74,9 @@ class Graph:
         return self._rho[: len(self)]
 
     @property
-    def owner(self) -> Int64[np.ndarray, "n"]:
-        """Number of the search that every node belongs to."""
-        return self._owner[: len(self)]
-
-    @property
     def expanded(self) -> Bool[np.ndarray, "n"]:
         """Whether every node has its edges."""
         return self._expanded[: len(self)]
-
-    @property
-    def reach(self) -> Float64[np.ndarray, "n"]:
-        """Least cost found so far from the owner's start to every node."""
-        return self._reach[: len(self)]
 
     @property
     def ends(self) -> Int32[np.ndarray, "n C"]:
@@ -125,18 +98,27 @@ class Graph:
         """Expected environment steps that every transition was priced with; NaN where they are unknown."""
         return self._steps[: len(self)]
 
-    def find(self, rho: Nodes, owner: Int64[np.ndarray, "m"]) -> Int64[np.ndarray, "m"]:
-        """Nodes of the given ρ; NO_NODE where there is none."""
-        return self._index.find(self._hash(rho, owner))
+    @property
+    def full(self) -> bool:
+        """Whether the arrays are as large as they should get."""
+        arrays = self._rho, self._expanded, self._ends, self._cost, self._probability, self._steps
+        return sum(array.nbytes for array in arrays) >= LARGEST
 
-    def add(self, rho: Nodes, owner: Int64[np.ndarray, "m"]) -> Int64[np.ndarray, "m"]:
+    def find(self, rho: Nodes) -> Int64[np.ndarray, "m"]:
+        """Nodes of the given ρ; NO_NODE where there is none."""
+        return self._index.find(self._hash(rho))
+
+    def add(self, rho: Nodes) -> Int64[np.ndarray, "m"]:
         """Nodes of given ρ; those that are new join the graph without edges."""
-        found, new = self._index.intern(self._hash(rho, owner))
-        self._append(rho[new], owner[new])
+        found, new = self._index.intern(self._hash(rho))
+        self._append(rho[new])
         return found
 
-    def expand(self, nodes: Int64[np.ndarray, "m"]) -> None:
-        """Add the edges of these nodes, and their ends as new nodes."""
+    def expand(self, nodes: Int[np.ndarray, "m"]) -> None:
+        """Add the edges of those of these nodes that have none yet, and their ends as new nodes."""
+        nodes = np.unique(nodes[~self.expanded[nodes]])
+        if not len(nodes):
+            return
         edges = self._edges(self.rho[nodes])
         cost = edges.cost
         if not self._ends.size:  # the number of transitions is known only now
@@ -144,11 +126,8 @@ class Graph:
             self._ends, self._cost = np.full(shape, NO_NODE, np.int32), np.full(shape, np.inf, np.float32)
             self._probability, self._steps = np.full((2, *shape), np.nan, np.float32)
         real = np.isfinite(cost)
-        rho, owner = edges.ends[real], np.repeat(self.owner[nodes], real.sum(axis=1))
-        found, new = self._index.intern(self._hash(rho, owner))
-        self._append(rho[new], owner[new])
         target = np.full(cost.shape, NO_NODE, np.int32)
-        target[real] = found
+        target[real] = self.add(edges.ends[real])
         self.ends[nodes] = target
         self.cost[nodes] = np.where(real, cost, np.inf)
         if edges.probability is not None:
@@ -156,32 +135,18 @@ class Graph:
         if edges.steps is not None:
             self.steps[nodes] = edges.steps
         self.expanded[nodes] = True
-        self._relax(nodes)
 
-    def _relax(self, nodes: Int64[np.ndarray, "m"]) -> None:
-        """Propagate the reach of nodes along their edges, and onwards from every expanded node that it lowers."""
-        while len(nodes):
-            real = self.ends[nodes] >= 0
-            end = self.ends[nodes][real]
-            cost = (self.reach[nodes][:, None] + self.cost[nodes])[real]
-            nearer = cost < self.reach[end]
-            np.minimum.at(self.reach, end[nearer], cost[nearer])
-            nodes = np.unique(end[nearer & self.expanded[end]])
-
-    def _append(self, rho: Nodes, owner: Int64[np.ndarray, "m"]) -> None:
+    def _append(self, rho: Nodes) -> None:
         start = len(self) - len(rho)
         if len(self) > len(self._rho):
             room = 2 * len(self)
-            self._rho, self._owner = _roomy(self._rho, room, 0), _roomy(self._owner, room, 0)
-            self._expanded, self._reach = _roomy(self._expanded, room, False), _roomy(self._reach, room, np.inf)
+            self._rho, self._expanded = _roomy(self._rho, room, 0), _roomy(self._expanded, room, False)
             self._ends, self._cost = _roomy(self._ends, room, NO_NODE), _roomy(self._cost, room, np.inf)
             self._probability, self._steps = _roomy(self._probability, room, np.nan), _roomy(self._steps, room, np.nan)
         self.rho[start:] = rho
-        self.owner[start:] = owner
 
-    def _hash(self, rho: Nodes, owner: Int64[np.ndarray, "m"]) -> Int64[np.ndarray, "m"]:
-        cells = np.rint(rho / self.grain).astype(np.int64)
-        return hashed(np.column_stack([cells, owner]), self._mixers)
+    def _hash(self, rho: Nodes) -> Int64[np.ndarray, "m"]:
+        return hashed(np.rint(rho / self.grain).astype(np.int64), self._mixers)
 
 
 def _roomy(array: np.ndarray, rows: int, blank: float) -> np.ndarray:

@@ -55,7 +55,7 @@ class Reach:
 
 def enabled_changes(problem: Problem) -> Reach:
     """The changes that can ever be made, if every change made once could be repeated at will."""
-    lines = np.array([isinstance(row, LineRow) for row in problem.rows])
+    lines = np.array([problem.is_line(i) for i in range(len(problem.rows))])
     start = np.asarray(problem.start, float)
     low, high = np.where(lines, start, -np.inf), np.where(lines, start, np.inf)
     values = [frozenset({int(start[i])}) if problem.is_dial(i) else None for i in range(len(start))]
@@ -123,7 +123,7 @@ def thresholds(problem: Problem) -> list[tuple[int, int, int]]:
         implied = np.isfinite(floors) & (needed - uses <= floors)
         met = (needed <= sign * np.asarray(problem.start)) & (uses == 0)
         found += [(int(j), int(i), sign) for j, i in np.argwhere(np.isfinite(needed) & ~implied & ~met)]
-    return [(j, i, sign) for j, i, sign in found if problem.usable[j] and isinstance(problem.rows[i], LineRow)]
+    return [(j, i, sign) for j, i, sign in found if problem.usable[j] and problem.is_line(i)]
 
 
 def _floor(problem: Problem, i: int, sign: int) -> float:

@@ -98,8 +98,8 @@ def read_needs(
 
 def _line(row: Row | None, seen: Float[np.ndarray, "n"]) -> Float[np.ndarray, "V"]:
     """The values of one attribute that are probed: all positions, or the range of the references from the bound up."""
-    if row is None or not len(seen):
-        return np.zeros(0)
+    if row is None or not len(seen) or (isinstance(row, LineRow) and row.wound):
+        return np.zeros(0)  # on a circle of real numbers no threshold is a need: there are two ways round
     if not isinstance(row, LineRow):
         return np.arange(row.size if row.size <= LARGEST_DIAL else 0, dtype=float)
     low, high = seen.min(), seen.max()

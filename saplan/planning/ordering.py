@@ -1,8 +1,9 @@
 """An order for counted changes, such that each one is feasible where it is made.
 
 First greedily, in runs of one change: of the changes that take no other one away, the one with most left. If that gets
-stuck, every order is tried change by change, up to a bound. ρ follows from the counts that are left, so each set of
-left counts is looked at once. Where no order exists, a plan has to make some change more often than counted, and it has
+stuck, or ends elsewhere because changes do not commute, every order is tried change by change, up to a bound. Where
+changes commute, ρ follows from the counts that are left, so each set of left counts is looked at once; else each set
+with its ρ. Where no order exists, a plan has to make some change more often than counted, and it has
 to do so at a ρ that these orders come to: those changes make the cut (generalised landmarks, Davies et al. 2015).
 """
 
@@ -46,7 +47,8 @@ def order(problem: Problem, counts: Int[np.ndarray, "C"], feasible: Feasible, bu
     """Orders the changes; `budget` bounds the sets of left counts that are looked at once the greedy order fails."""
     step = Feasibility(problem, feasible)
     runs, rho, left = _greedy(step, counts)
-    transitions = None if left.any() else np.repeat(*np.array(runs, np.int64).reshape(-1, 2).T)
+    ends = not left.any() and bool(problem.commutes or problem.reached(rho[None])[0])
+    transitions = np.repeat(*np.array(runs, np.int64).reshape(-1, 2).T) if ends else None
     explored = _Explored(step, budget if counts.sum() <= LONGEST else 0)
     if transitions is None:
         transitions = explored.search(counts)
@@ -185,11 +187,15 @@ class _Explored:
     beyond: Bool[np.ndarray, "C"] = field(default_factory=lambda: np.zeros(0, bool))
     """Changes that are possible somewhere when their count is used up."""
 
+    def _key(self, rho: Float[np.ndarray, "K"], left: Int[np.ndarray, "C"]) -> tuple[float, ...]:
+        """What distinguishes a moment from others: the counts left, and ρ where it does not follow from them."""
+        return tuple(map(int, left)) if self.step.problem.commutes else (*map(int, left), *map(float, rho))
+
     def search(self, counts: Int[np.ndarray, "C"]) -> Int[np.ndarray, "n"] | None:
         """An order of all the changes, depth first, or None."""
         problem, every = self.step.problem, np.flatnonzero(self.step.problem.usable)
         self.beyond = np.zeros(len(counts), bool)
-        seen, made = {tuple(map(int, counts))}, [(0, -1)]
+        seen, made = {self._key(problem.start, counts)}, [(0, -1)]
         stack = [(np.asarray(problem.start, float), np.asarray(counts, np.int64), 0)]
         while stack:
             batch, stack = stack[-TOGETHER:], stack[:-TOGETHER]
@@ -206,7 +212,7 @@ class _Explored:
                 for change, end in zip(tries, problem.repeat(rho[None], tries), strict=True):
                     after = left.copy()
                     after[change] -= 1
-                    if (key := tuple(map(int, after))) not in seen:
+                    if (key := self._key(end, after)) not in seen:
                         seen.add(key)
                         made.append((node, int(change)))
                         stack.append((end, after, len(made) - 1))

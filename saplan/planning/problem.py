@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from saplan.algebra import LabelRow, LineRow, Product, Row
+from saplan.algebra import GroupRow, LabelRow, LineRow, Product, Row
 from saplan.errors import InputError
 from saplan.planning.needs import LARGEST_DIAL, Needs
 
@@ -72,6 +72,8 @@ class Problem:
                 continue
             if isinstance(row, LineRow):
                 low[i], high[i] = max(low[i], row.low), min(high[i], row.high)
+                if row.wound and low[i] > high[i]:  # round through zero
+                    high[i] += row.period
             if not isinstance(row, LineRow) or row.whole:
                 low[i], high[i] = np.ceil(low[i] - ROUND), np.floor(high[i] + ROUND)
         return np.where(low <= -BEYOND, -np.inf, low), np.where(high >= BEYOND, np.inf, high)
@@ -95,6 +97,20 @@ class Problem:
         """The positions or labels at which a change can be made; None where any will do."""
         return None if self.needs is None else self.needs.allowed.get((change, attribute))
 
+    @cached_property
+    def commutes(self) -> bool:
+        """Whether the order of changes does not matter for the ρ that they lead to."""
+        return not any(isinstance(row, GroupRow) for row in self.rows)
+
+    @cached_property
+    def wound(self) -> tuple[int, ...]:
+        """The attributes whose real values go round in a circle."""
+        return tuple(i for i, row in enumerate(self.rows) if isinstance(row, LineRow) and row.wound)
+
+    def is_line(self, attribute: int) -> bool:
+        """Whether the values of an attribute lie on a line that does not go round."""
+        return isinstance(self.rows[attribute], LineRow) and attribute not in self.wound
+
     def is_dial(self, attribute: int) -> bool:
         """Whether an attribute has few enough values to follow it from value to value."""
         row = self.rows[attribute]
@@ -103,6 +119,11 @@ class Problem:
     def reached(self, rho: Float[np.ndarray, "n K"]) -> Bool[np.ndarray, "n"]:
         """Whether each ρ satisfies the goal."""
         low, high = self.bounds
+        rho = np.array(rho, float)
+        for i in self.wound:
+            if np.isfinite(low[i]):
+                period = self.rows[i].period  # type: ignore[union-attr]
+                rho[:, i] = low[i] - ROUND + np.mod(rho[:, i] - low[i] + ROUND, period)
         return np.asarray(np.all((rho >= low - ROUND) & (rho <= high + ROUND), axis=1))
 
     def repeat(

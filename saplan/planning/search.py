@@ -1,178 +1,34 @@
-"""Shortest paths: Dijkstra in the implicit graph, bounded, with its outcome as a value."""
+"""Cheapest paths in the implicit graph for several tasks side by side: Dijkstra's search, or A* where a lower bound on
+the cost that remains is known. Searches are bounded, and their outcome is a value.
+"""
 
-import enum
+import itertools
 import time
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.sparse
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Float32, Float64, Int, Int32, Int64
 from scipy.sparse.csgraph import dijkstra
 
-from saplan.planning.graph import NO_NODE, EdgeFunction, Graph, Nodes, Raised, raised_at, with_raised
+from saplan.goals import meets
+from saplan.planning.graph import EdgeFunction, Graph, Nodes, Raised
+from saplan.planning.route import FREE, Outcome, Route
 
+LowerBound = Callable[[Nodes], Float[np.ndarray, "n"]]
+"""ρ of a batch of nodes → a consistent lower bound on the cost from each to the goal."""
+Pairs = Int64[np.ndarray, "m"]
+"""Numbers of (node, search) pairs: row of the node × number of searches + number of the search."""
+BATCH = 1024
+"""Nodes that one search expands together, those first that promise the cheapest paths."""
+TIE = 1e-6
+"""Costs closer than this are equal: edges are float32."""
+MOST_TOGETHER = 64
+"""Searches that run side by side, at most."""
+TABLE = 320_000
+"""Nodes that the searches of a group may come to in all."""
 MOST_BESIDE = 256
 """Length of a path whose surroundings are looked at."""
-FREE = 1e-9
-"""Least cost of an edge: csgraph reads a stored zero as "no edge", and a path must not circle on free edges."""
-
-
-class Outcome(enum.Enum):
-    """How a search ended, with a sentence for people."""
-
-    FOUND = "a path was found"
-    UNREACHABLE = "no path leads there, as far as the agent knows"
-    SPENT = "the search reached its bound of nodes before it found a path"
-    LATE = "the search ran out of time before it found a path"
-    HOLDS = "as the agent perceives it, the goal holds already"
-    NONE = "this method makes no plan: one policy heads straight for the goal"
-
-
-@dataclass(frozen=True)
-class PlannedTransition:
-    """One transition of a plan."""
-
-    transition: int
-    """Its number: the entry of 𝓑, the edge of the table, or the change of the rules."""
-    rho: tuple[float, ...]
-    """Attributes after it."""
-    probability: float | None
-    """Probability of success by the method's estimate; None if it has none."""
-    steps: float | None
-    """Expected environment steps; None if the method has no estimate."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A path of transitions from a start, or the reason why there is none."""
-
-    outcome: Outcome
-    cost: float = np.inf
-    start: tuple[float, ...] = ()
-    """Attributes before the first transition; empty without a path."""
-    path: tuple[PlannedTransition, ...] = ()
-    uncertain_attributes: tuple[tuple[str, float], ...] = ()
-    """Attributes of the start that the agent is not sure of, with its confidence in each."""
-
-    @property
-    def rho(self) -> tuple[tuple[float, ...], ...]:
-        """Attributes along the path, start and goal included."""
-        return (self.start, *(step.rho for step in self.path)) if self.start else ()
-
-    @property
-    def transitions(self) -> tuple[int, ...]:
-        """Numbers of the transitions along the path."""
-        return tuple(step.transition for step in self.path)
-
-
-class Successors(NamedTuple):
-    """All transitions from one ρ, with the cost of the paths that begin with them."""
-
-    cost: Float[np.ndarray, "C"]
-    """Cost of each transition by itself; infinite where there is no edge."""
-    raised: Float[np.ndarray, "C"]
-    """The part of that cost that was added because the transition failed from this very ρ."""
-    total: Float[np.ndarray, "C"]
-    """Cost of reaching the goal by way of each."""
-    nearer: Bool[np.ndarray, "C"]
-    """Whether each leads nearer to the goal; in expectation, whether it can lead there."""
-    probability: Float[np.ndarray, "C"]
-    steps: Float[np.ndarray, "C"]
-    """The estimates that each was priced with; NaN where the method has none."""
-
-    def with_first(self, first: Float[np.ndarray, "C"]) -> Float[np.ndarray, "C"]:
-        """Cost of reaching the goal by way of each transition if it costs `first` by itself."""
-        leads = np.isfinite(self.total)
-        beyond = np.where(leads, self.total, 0) - np.where(leads, self.cost, 0)
-        return np.where(leads, beyond + first, np.inf)
-
-
-@dataclass(frozen=True)
-class Route:
-    """Everything that one search found out about one goal: from any expanded node, the next transition is a look-up."""
-
-    graph: Graph
-    remaining: Float[np.ndarray, "n"]
-    """Cost from every node of the graph to its owner's goal."""
-    owner: int
-    low: Float[np.ndarray, "K"]
-    high: Float[np.ndarray, "K"]
-    outcome: Outcome
-    raised: Raised = ()
-    cut: bool = False
-    """Whether a bound ended the search, so that a better path may exist."""
-
-    @property
-    def failure(self) -> Outcome:
-        """Why there is no path from a ρ that has none."""
-        return Outcome.UNREACHABLE if self.outcome is Outcome.FOUND else self.outcome
-
-    def stale(self, rho: Float[np.ndarray, "K"]) -> bool:
-        """Whether a new search from ρ may find a path that this one, cut short elsewhere, did not."""
-        return self.outcome in (Outcome.SPENT, Outcome.LATE) and self._find(rho) != self.owner
-
-    def node(self, rho: Float[np.ndarray, "K"]) -> int:
-        """Node of ρ in this search; NO_NODE if the search did not expand it."""
-        found = self._find(rho)
-        return found if found != NO_NODE and self.graph.expanded[found] else NO_NODE
-
-    def totals(self, node: int) -> Float[np.ndarray, "C"]:
-        """Cost to the goal by way of each transition from a node."""
-        ends = self.graph.ends[node]
-        cost = np.maximum(self.graph.cost[node].astype(np.float64), FREE)
-        totals: Float[np.ndarray, "C"] = cost + np.where(ends >= 0, self.remaining[ends], np.inf)
-        return totals
-
-    def knows(self, rho: Float[np.ndarray, "K"]) -> bool:
-        """Whether the search expanded ρ."""
-        return self.node(rho) != NO_NODE
-
-    def successors(self, rho: Float[np.ndarray, "K"]) -> Successors | None:
-        """Every transition from ρ; None if the search did not expand it."""
-        node, graph = self.node(rho), self.graph
-        if node == NO_NODE:
-            return None
-        nearer = self.remaining[np.maximum(graph.ends[node], 0)] < self.remaining[node]
-        raised = raised_at(rho, self.raised, graph.grain, len(nearer))
-        estimates = graph.probability[node], graph.steps[node]
-        return Successors(graph.cost[node], raised, self.totals(node), nearer, *estimates)
-
-    @property
-    def met(self) -> Nodes:
-        """Every ρ that the search came to."""
-        met: Nodes = self.graph.rho[self.graph.owner == self.owner]
-        return met
-
-    def plan(self, rho: Float[np.ndarray, "K"], first: int | None = None) -> Plan:
-        """Cheapest path from ρ, or the cheapest that begins with `first`, a transition that leads to the goal."""
-        graph, node = self.graph, self._find(rho)
-        if node == NO_NODE or not np.isfinite(self.remaining[node]):
-            return Plan(self.failure)
-        start, cost = to_tuple(graph.rho[node]), float(self.remaining[node])
-        path: list[PlannedTransition] = []
-        while self.remaining[node] > 0:
-            totals = self.totals(node)
-            chosen = int(np.argmin(totals)) if path or first is None else first
-            if first is not None and not path:
-                cost = float(totals[first])
-            estimates = known(graph.probability[node, chosen]), known(graph.steps[node, chosen])
-            node = int(graph.ends[node, chosen])
-            path.append(PlannedTransition(chosen, to_tuple(graph.rho[node]), *estimates))
-        return Plan(Outcome.FOUND, cost, start, tuple(path))
-
-    def _find(self, rho: Float[np.ndarray, "K"]) -> int:
-        return int(self.graph.find(np.asarray(rho, np.float32)[None], np.array([self.owner]))[0])
-
-
-def to_tuple(rho: Float[np.ndarray, "K"]) -> tuple[float, ...]:
-    """ρ as plain numbers."""
-    return tuple(map(float, rho))
-
-
-def known(estimate: float | np.floating) -> float | None:
-    """An estimate as a plain number; None where the method has none."""
-    return float(estimate) if np.isfinite(estimate) else None
 
 
 def search(
@@ -183,83 +39,278 @@ def search(
     edges: EdgeFunction,
     max_nodes: int = 100_000,
     max_seconds: float = np.inf,
-    raised: Raised = (),
 ) -> list[Route]:
-    """Routes from several starts, each to its own goal low <= ρ <= high, searched side by side.
+    """Routes from several starts, each to its own goal low <= ρ <= high, in a graph of their own."""
+    return search_in(Graph(np.asarray(grain, np.float32), edges), starts, low, high, max_nodes, max_seconds)
 
-    The graph grows layer by layer, in batches. Once an owner's goal has been met, the search expands only nodes that
-    are cheaper to reach than the goal, as Dijkstra would; when none is left, the path is optimal. `max_nodes` bounds
-    the nodes per owner. `max_seconds` bounds the whole call where a person waits for it; the result then depends on
-    the machine. `raised` names edges that cost more than `edges` says.
+
+def search_in(
+    graph: Graph,
+    starts: Nodes,
+    low: Nodes,
+    high: Nodes,
+    max_nodes: int = 100_000,
+    max_seconds: float = np.inf,
+    raised: Sequence[Raised] = (),
+    margin: float = 0.0,
+    bounds: Sequence[LowerBound] = (),
+) -> list[Route]:
+    """Routes from several starts, each to its own goal low <= ρ <= high, searched side by side in a shared graph.
+
+    Each search expands nodes in batches, cheapest first, until no path can be cheaper than the best one found; with a
+    `margin`, until all paths are known that cost at most so much more. `max_nodes` bounds the nodes that each search
+    comes to. `max_seconds` bounds the whole call where a person waits for it; the result then depends on the machine.
+    `raised` names, for each search, edges that cost more than the graph says. `bounds` makes the searches A*.
     """
-    graph, deadline = Graph(starts, grain, with_raised(edges, raised, grain)), time.monotonic() + max_seconds
-    spent, is_goal, late = np.zeros(len(starts), bool), np.zeros(0, bool), False
-    while True:
-        rho, owner = graph.rho[len(is_goal) :], graph.owner[len(is_goal) :]
-        is_goal = np.append(is_goal, np.all((rho >= low[owner]) & (rho <= high[owner]), axis=1))
-        frontier = _frontier(graph, is_goal, spent)
-        if not len(frontier):
-            break
-        late |= time.monotonic() > deadline
-        full = (np.bincount(graph.owner, minlength=len(starts)) >= max_nodes) | late
-        spent[graph.owner[frontier]] |= full[graph.owner[frontier]]
-        frontier = frontier[~spent[graph.owner[frontier]]]
-        if len(frontier):
-            graph.expand(frontier)
-    remaining, cut = distances(graph, is_goal), Outcome.LATE if late else Outcome.SPENT
+    deadline = time.monotonic() + max_seconds
+    together = max(1, min(MOST_TOGETHER, TABLE // max_nodes))
+    groups = [slice(first, first + together) for first in range(0, len(starts), together)]
+    starts = np.asarray(starts, np.float32)
     return [
-        Route(graph, remaining, k, low[k], high[k], _outcome(float(remaining[k]), cut if full else None), raised, full)
-        for k, full in enumerate(map(bool, spent))
+        route
+        for one in groups
+        for route in _run(
+            _Searches(graph, starts[one], low[one], high[one], raised[one], bounds[one]), max_nodes, deadline, margin
+        )
     ]
 
 
+def _run(group: "_Searches", max_nodes: int, deadline: float, margin: float) -> list[Route]:
+    """Carry out the searches of a group."""
+    while (wanted := group.wanted(margin)).any():
+        late = time.monotonic() > deadline
+        wanted = group.stop(wanted, (group.met >= max_nodes) | late, Outcome.LATE if late else Outcome.SPENT)
+        if wanted.any():
+            group.expand(group.nearest(wanted))
+    return group.routes()
+
+
+class _Searches:
+    """The searches of one call. A table holds what they know of the nodes: a row per node, a column per search."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        starts: Nodes,
+        low: Nodes,
+        high: Nodes,
+        raised: Sequence[Raised],
+        bounds: Sequence[LowerBound],
+    ) -> None:
+        """Enter the starts."""
+        self.graph, self.low, self.high, self.bounds = graph, low, high, bounds
+        self.count = len(starts)
+        self.raised = list(raised) or [()] * self.count
+        self.starts = graph.add(starts)
+        self._surcharges = [
+            (search, int(graph.add(np.asarray(rho, np.float32)[None])[0]), transition, added)
+            for search, entries in enumerate(self.raised)
+            for rho, transition, added in entries
+        ]
+        self.row = np.full(len(graph), -1, np.int32)
+        """Row of every node of the graph, -1 without one."""
+        self.node = np.empty(0, np.int32)
+        """Node of every row."""
+        self.reach, self.bound = np.empty(0), np.empty(0, np.float32)
+        """Per pair: the least cost from the start found so far, and the lower bound on the cost to the goal."""
+        self.seen, self.is_goal, self.closed, self.waits = (np.empty(0, bool) for _ in range(4))
+        self._slot = np.empty(0, np.int32)
+        self.open: Pairs = np.empty(0, np.int64)
+        """Pairs to expand."""
+        self.promise = np.empty(0)
+        """Of every open pair: the least cost of a path through it, as far as is known."""
+        self.met = np.zeros(self.count, np.int64)
+        self.best, self.floor = np.full(self.count, np.inf), np.zeros(self.count)
+        """Per search: the cost of the best path found, and a cost that no path is below."""
+        self.trust, self.stride = np.ones(self.count), np.zeros(self.count)
+        """Per search: the share of the bounds that the edges seen allow, and the costs that are expanded together."""
+        self.cut: list[Outcome | None] = [None] * self.count
+        self._reach_out(self.starts, np.arange(self.count), np.zeros(self.count))
+
+    def wanted(self, margin: float) -> Bool[np.ndarray, "open"]:
+        """Which open pairs can still be on a path that is wanted. Searches without such pairs have ended."""
+        owner = self.open % self.count
+        self.promise = self.reach[self.open] + self.trust[owner] * self.bound[self.open]
+        wanted = self.promise < (self.best + (margin - TIE))[owner]
+        active = np.zeros(self.count, bool)
+        active[owner[wanted]] = True
+        least = np.full(self.count, np.inf)
+        np.minimum.at(least, owner, self.promise)
+        self.floor = np.where(active, np.minimum(least, self.best), self.floor)
+        self._keep(active[owner])
+        kept: Bool[np.ndarray, "open"] = wanted[active[owner]]
+        return kept
+
+    def stop(
+        self, wanted: Bool[np.ndarray, "open"], ends: Bool[np.ndarray, "searches"], why: Outcome
+    ) -> Bool[np.ndarray, "left"]:
+        """End some searches before their time, and return which pairs of the others are wanted."""
+        owner = self.open % self.count
+        for k in np.unique(owner[wanted & ends[owner]]):
+            self.cut[k] = why
+        self._keep(~ends[owner])
+        left: Bool[np.ndarray, "left"] = wanted[~ends[owner]]
+        return left
+
+    def nearest(self, wanted: Bool[np.ndarray, "open"]) -> Bool[np.ndarray, "open"]:
+        """Of the wanted pairs of each search, those with nearly the least promise, a batch at most."""
+        owner = self.open % self.count
+        least = np.full(self.count, np.inf)
+        np.minimum.at(least, owner[wanted], self.promise[wanted])
+        chosen: Bool[np.ndarray, "open"] = wanted & (self.promise <= (least + self.stride)[owner])
+        if np.max(np.bincount(owner[chosen], minlength=1)) > BATCH:
+            places = np.flatnonzero(chosen)
+            # Of equals, those nearest to the goal first.
+            order = places[np.lexsort((self.bound[self.open[places]], self.promise[places], owner[places]))]
+            first = np.searchsorted(owner[order], np.arange(self.count))
+            chosen[order[np.arange(len(order)) - first[owner[order]] >= BATCH]] = False
+        return chosen
+
+    def expand(self, chosen: Bool[np.ndarray, "open"]) -> None:
+        """Follow all edges of some open pairs."""
+        pairs = self.open[chosen]
+        self._keep(~chosen)
+        self.waits[pairs], self.closed[pairs] = False, True
+        node, owner = self.node[pairs // self.count], pairs % self.count
+        self.graph.expand(node)
+        ends, cost = self.graph.ends[node], self._cost(node, owner)
+        real = ends >= 0
+        width = real.sum(axis=1)
+        cost, owner, begin = cost[real], np.repeat(owner, width), np.repeat(pairs, width)
+        np.maximum.at(self.stride, owner, cost)
+        arrived = self._reach_out(ends[real], owner, self.reach[begin] + cost)
+        if self.bounds:
+            # Costs that were not known when the bound was made may be lower than it assumed: trust it less.
+            gain = self.bound[begin].astype(np.float64) - self.bound[arrived]
+            over = gain * self.trust[owner] > cost + TIE
+            np.minimum.at(self.trust, owner[over], cost[over] / gain[over])
+
+    def follow(self, nodes: Int64[np.ndarray, "n"]) -> None:
+        """Expand given nodes for the first search, whatever they cost to reach."""
+        self.graph.expand(nodes)
+        pairs = self._reach_out(nodes, np.zeros(len(nodes), np.int64), np.zeros(len(nodes)))
+        self.closed[pairs] = True
+        ends = self.graph.ends[nodes]
+        ends = ends[ends >= 0]
+        self._reach_out(ends, np.zeros(len(ends), np.int64), np.zeros(len(ends)))
+
+    def _cost(self, node: Int32[np.ndarray, "n"], owner: Int64[np.ndarray, "n"]) -> Float64[np.ndarray, "n C"]:
+        cost = np.maximum(self.graph.cost[node].astype(np.float64), FREE)
+        for search, place, transition, added in self._surcharges:
+            cost[(node == place) & (owner == search), transition] += added
+        return np.asarray(cost)
+
+    def _reach_out(self, node: Int[np.ndarray, "n"], owner: Int64[np.ndarray, "n"], cost: np.ndarray) -> Pairs:
+        """Come to nodes at some cost: enter those that are new, and open those that are now nearer to the start."""
+        pairs = self._rows(node).astype(np.int64) * self.count + owner
+        nearer = cost < self.reach[pairs]
+        better, cost = pairs[nearer], cost[nearer]
+        np.minimum.at(self.reach, better, cost)
+        self._slot[better] = np.arange(len(better))
+        better = better[self._slot[better] == np.arange(len(better))]  # each once
+        self._enter(better[~self.seen[better]])
+        goals = better[self.is_goal[better]]
+        np.minimum.at(self.best, goals % self.count, self.reach[goals])
+        fresh = better[~self.is_goal[better] & ~self.waits[better]]
+        self.waits[fresh] = True
+        self.open = np.append(self.open, fresh)
+        return np.asarray(pairs)
+
+    def _enter(self, pairs: Pairs) -> None:
+        """Look at pairs for the first time: whether they satisfy the goal, and how far from it they are at least."""
+        rho, owner = self.graph.rho[self.node[pairs // self.count]], pairs % self.count
+        self.seen[pairs] = True
+        self.is_goal[pairs] = np.all(meets(self.low[owner], self.high[owner], rho), axis=1)
+        self.met += np.bincount(owner, minlength=self.count)
+        for search in np.unique(owner) if self.bounds else ():
+            own = owner == search
+            self.bound[pairs[own]] = self.bounds[search](rho[own])
+
+    def _rows(self, node: Int[np.ndarray, "n"]) -> Int32[np.ndarray, "n"]:
+        """Rows of nodes, added where missing."""
+        if len(self.graph) > len(self.row):
+            grown = np.full(2 * len(self.graph), -1, np.int32)
+            grown[: len(self.row)] = self.row
+            self.row = grown
+        new = np.unique(node[self.row[node] < 0])
+        self.row[new] = len(self.node) + np.arange(len(new))
+        self.node = np.append(self.node, new.astype(np.int32))
+        if (room := len(self.node) * self.count) > len(self.reach):
+            self.reach = _longer(self.reach, 2 * room, np.inf)
+            self.bound, self._slot = _longer(self.bound, 2 * room, 0), _longer(self._slot, 2 * room, 0)
+            flags = self.seen, self.is_goal, self.closed, self.waits
+            self.seen, self.is_goal, self.closed, self.waits = (_longer(flag, 2 * room, 0) for flag in flags)
+        rows: Int32[np.ndarray, "n"] = self.row[node]
+        return rows
+
+    def _keep(self, kept: Bool[np.ndarray, "open"]) -> None:
+        self.open, self.promise = self.open[kept], self.promise[kept]
+
+    def routes(self) -> list[Route]:
+        """What every search found."""
+        pairs = np.flatnonzero(self.seen)
+        node, owner = self.node[pairs // self.count], pairs % self.count
+        remaining = self._distances(pairs)
+        order = np.lexsort((node, owner))
+        edges = np.searchsorted(owner[order], np.arange(self.count + 1))
+        parts = [order[begin:end] for begin, end in itertools.pairwise(edges)]
+        return [self._route(k, node[part], self.closed[pairs[part]], remaining[part]) for k, part in enumerate(parts)]
+
+    def _route(
+        self, k: int, nodes: Int32[np.ndarray, "m"], closed: Bool[np.ndarray, "m"], left: Float64[np.ndarray, "m"]
+    ) -> Route:
+        cut, start = self.cut[k], int(self.starts[k])
+        cost = float(left[np.searchsorted(nodes, start)])
+        outcome = Outcome.FOUND if np.isfinite(cost) else cut or Outcome.UNREACHABLE
+        least = cost if cut is None else float(self.floor[k])
+        kept = self.graph, start, nodes, closed, left, self.low[k], self.high[k], outcome, tuple(self.raised[k])
+        return Route(*kept, cut=cut is not None, bound=least)
+
+    def _distances(self, pairs: Pairs) -> Float64[np.ndarray, "pairs"]:
+        """Cost of the cheapest path from every pair to the goal of its search."""
+        number = self._slot
+        number[pairs] = np.arange(len(pairs))
+        closed = np.flatnonzero(self.closed[pairs])
+        node, owner = self.node[pairs[closed] // self.count], pairs[closed] % self.count
+        goals = np.flatnonzero(self.is_goal[pairs])
+        if not len(goals) or not len(closed):
+            return np.where(self.is_goal[pairs], 0.0, np.inf)
+        ends = self.graph.ends[node]
+        real = ends >= 0
+        width = np.zeros(len(pairs) + 1, np.int32)
+        width[closed + 1] = real.sum(axis=1)
+        to = number[self.row[ends[real]].astype(np.int64) * self.count + np.repeat(owner, width[closed + 1])]
+        # The rows of edges are read as columns, which reverses the graph. Parallel edges stay apart this way; a matrix
+        # of (row, column) pairs would add them up.
+        cost, first = self._cost(node, owner)[real], np.cumsum(width, dtype=np.int32)
+        against = scipy.sparse.csc_array((cost, to, first), shape=(len(pairs), len(pairs)))
+        found: Float64[np.ndarray, "pairs"] = dijkstra(against, indices=goals, min_only=True)
+        return found
+
+
+def _longer(array: np.ndarray, length: int, blank: float) -> np.ndarray:
+    """Copy of an array with more places, the added ones blank."""
+    longer = np.full(length, blank, array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
 def route_along(
+    graph: Graph,
     path: Nodes,
-    low: Float[np.ndarray, "K"],
-    high: Float[np.ndarray, "K"],
-    grain: Float[np.ndarray, "K"],
-    edges: EdgeFunction,
+    low: Float32[np.ndarray, "K"],
+    high: Float32[np.ndarray, "K"],
     raised: Raised = (),
+    bound: float = 0.0,
 ) -> Route:
     """The route of a path that is known already, from its start to a goal low <= ρ <= high.
 
     Its changes can often be made in another order, so the route also covers every ρ that one later change, made early,
     leads to beside the path.
     """
-    graph = Graph(path[:1], grain, with_raised(edges, raised, grain))
     later = {tuple(delta) for delta in np.diff(path, axis=0)} if len(path) <= MOST_BESIDE else ()
     places = np.concatenate([path[:-1], *(path[:-1] + np.array(delta, np.float32) for delta in later)])
-    graph.expand(np.unique(graph.add(places, np.zeros(len(places), np.int64))))
-    remaining = distances(graph, np.all((graph.rho >= low) & (graph.rho <= high), axis=1))
-    return Route(graph, remaining, 0, low, high, _outcome(float(remaining[0]), Outcome.SPENT), raised, cut=True)
-
-
-def _outcome(remaining: float, cut: Outcome | None) -> Outcome:
-    if np.isfinite(remaining):
-        return Outcome.FOUND
-    return cut or Outcome.UNREACHABLE
-
-
-def _frontier(
-    graph: Graph, is_goal: Bool[np.ndarray, "n"], spent: Bool[np.ndarray, "owners"]
-) -> Int64[np.ndarray, "m"]:
-    """Nodes to expand next: of an owner that is not spent, and cheaper to reach than its nearest goal."""
-    nearest = np.full(len(spent), np.inf)
-    np.minimum.at(nearest, graph.owner[is_goal], graph.reach[is_goal])
-    waiting = ~graph.expanded & ~is_goal & ~spent[graph.owner] & (graph.reach < nearest[graph.owner])
-    return np.flatnonzero(waiting)
-
-
-def distances(graph: Graph, is_goal: Bool[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
-    """Cost of the cheapest path from every node to a goal of its owner."""
-    goals = np.flatnonzero(is_goal)
-    if not len(goals) or not graph.ends.size:
-        return np.where(is_goal, 0.0, np.inf)
-    real = graph.ends >= 0
-    first = np.append(0, np.cumsum(real.sum(axis=1))).astype(np.int32)
-    cost = np.maximum(graph.cost[real].astype(np.float64), FREE)
-    # The rows of edges are read as columns, which reverses the graph. Parallel edges stay apart this way; a matrix of
-    # (row, column) pairs would add them up.
-    against = scipy.sparse.csc_array((cost, graph.ends[real], first), shape=(len(graph), len(graph)))
-    found: Float[np.ndarray, "n"] = dijkstra(against, indices=goals, min_only=True)
-    return found
+    group = _Searches(graph, path[:1], low[None], high[None], [raised], ())
+    group.follow(np.unique(graph.add(places)))
+    group.cut, group.floor = [Outcome.SPENT], np.array([bound])
+    return group.routes()[0]

@@ -5,19 +5,35 @@ from collections.abc import Iterator
 from saplan.games.scene import Scene, Thing
 from saplan.render.palette import TERMINAL
 
-SYMBOLS = {"object": "●", "switch": "◉", "deposit": "◆", "dump": "▼", "store": "⌂", "hammer": "⚒"}
+SYMBOLS = {
+    "object": "●", "switch": "◉", "deposit": "◆", "dump": "▼", "store": "⌂", "hammer": "⚒", "turn_right": "↻",
+    "turn_left": "↺", "mirror": "⇆",
+}  # fmt: skip
 WALL, FLOOR, AGENT = "██", "· ", "☻"
 WALL_SHADE, FLOOR_SHADE = 240, 244
 RESET = "\x1b[0m"
 
 
 def scene_text(scene: Scene, colour: bool = True) -> str:
-    """The map in a frame, with the inventory below it."""
+    """The map in a frame, with the inventory below it; empty for a world without a map."""
+    if not scene.has_map:
+        return ""
     lines = ["┌" + "─" * (2 * scene.width + 1) + "┐"]
     lines += ["│ " + "".join(row) + "│" for row in _rows(scene, colour)]
     lines.append("└" + "─" * (2 * scene.width + 1) + "┘")
     lines.append("  " + "   ".join(_entry(*entry, colour) for entry in scene.inventory))
     return "\n".join(lines)
+
+
+def legend(scene: Scene) -> str:
+    """The symbols on a map and what they stand for, in one line."""
+    shapes: dict[str, list[str]] = {}
+    for thing in scene.things:
+        symbol = (SYMBOLS.get(thing.shape, "?") + letter(thing.colour)).strip()
+        if symbol not in shapes.setdefault(thing.shape, []):
+            shapes[thing.shape].append(symbol)
+    things = [f"{' '.join(sorted(symbols))} {shape}" for shape, symbols in shapes.items()]
+    return " · ".join([f"{AGENT} you", *things, f"{WALL} wall"])
 
 
 def tint(words: str, code: int, colour: bool, bold: bool = False) -> str:

@@ -2,22 +2,27 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from saplan.algebra import Product
-from saplan.games import Game
+from saplan.games.rules import name_of
+from saplan.goals import meets
 from saplan.interpreter.program import interpretable
 from saplan.methods.agent import Agent
 from saplan.methods.decision import Alternatives, Decision
-from saplan.planning import AnyRoute, Outcome
+from saplan.methods.structured.agent import StructuredAgent
+from saplan.planning import AnyRoute, Outcome, Plan
 
 MOST_OPTIONS = 12
 """First transitions that are shown."""
 NO_PATH = "no path, but the expected steps to the goal are known from every place"
+BOUNDS = {Outcome.SPENT: "max_nodes", Outcome.LATE: "max_seconds"}
+"""The setting behind every bound of a search."""
+NO_GAP = 0.005
+"""Share of a plan's cost below which its distance from the lower bound rounds to nothing."""
 OUTSIDE = "leads outside"
 """Note on a change that leaves the space. It is shown only if chosen: the estimates of networks mean nothing there."""
 
@@ -63,6 +68,8 @@ class Explanation:
     options: tuple[Alternative, ...] = ()
     unit: str = ""
     """Unit of the costs."""
+    beyond: tuple[str, ...] = ()
+    """Values on the path, or of the present ρ without one, that training never met, each in a sentence."""
 
 
 def explain(agent: Agent, decision: Decision) -> Explanation:
@@ -79,24 +86,20 @@ def explain(agent: Agent, decision: Decision) -> Explanation:
     words = outcome.value
     if found and not path:
         words = NO_PATH
-    elif not found and decision.route is not None:
+    elif found:
+        words += _how_good(decision.plan)
+    elif decision.route is not None:
         words = ": ".join([outcome.value, *_never_met(agent.perceived.space, decision.route)])
+        words += _how_to_raise(outcome, decision.route)
     options = _options(agent, weighed, decision.chosen)
-    return Explanation(found, words, outcome.name.lower(), path, options, weighed.unit)
+    rho = decision.plan.rho or (tuple(map(float, weighed.rho)),)
+    beyond = agent.beyond(rho) if isinstance(agent, StructuredAgent) else ()
+    return Explanation(found, words, outcome.name.lower(), path, options, weighed.unit, beyond)
 
 
 def path_by_rules(agent: Agent, decision: Decision) -> list[Float[np.ndarray, "K"]]:
     """The changes of a path that leads to the goal from the true ρ; empty without a path, or if ρ is estimated."""
     return [] if agent.perceived is not agent.game or decision.outcome is not Outcome.FOUND else decision.changes
-
-
-def name_of(game: Game[Any], delta: Float[np.ndarray, "K"]) -> str:
-    """Name of a change by the rules of the game, or the change as text if it has none."""
-    slack = np.array([block.tolerance for block in game.space.blocks])
-    for words, known in game.admissible():
-        if np.all(np.abs(np.asarray(known) - delta) <= slack + 1e-6):
-            return words
-    return game.space.format_delta(delta)
 
 
 def _named(agent: Agent, delta: Float[np.ndarray, "K"]) -> tuple[str, str]:
@@ -143,9 +146,26 @@ def _never_met(space: Product, route: AnyRoute) -> list[str]:
         if block.ordered
         else f"{name} never gets there"
         for k, (name, block) in enumerate(zip(space.names, space.blocks, strict=True))
-        if not np.any((met[:, k] >= route.low[k]) & (met[:, k] <= route.high[k]))
+        if not np.any(meets(route.low[k], route.high[k], met[:, k]))
     ]
     return [", ".join(never)] if never else []
+
+
+def _how_good(plan: Plan) -> str:
+    """How far a plan is from the lower bound on the cost of any path."""
+    if not plan.bound:  # in expectation, and beyond the start of a search that was cut short, nothing is proved
+        return ""
+    share = plan.gap / plan.cost if plan.cost > 0 else 0.0
+    return ", proved cheapest" if share < NO_GAP else f", at most {share:.0%} above the lower bound"
+
+
+def _how_to_raise(outcome: Outcome, route: AnyRoute) -> str:
+    """What a search came to before a bound ended it, and the setting that raises the bound."""
+    if outcome not in BOUNDS:
+        return ""
+    return (
+        f"; it came to {len(route.met):,} values of the attributes, and PlannerSettings.{BOUNDS[outcome]} allows more"
+    )
 
 
 def _rounded(value: float | np.floating | None) -> float | None:

@@ -6,7 +6,8 @@ import math
 import numpy as np
 from PIL import Image
 
-from saplan.algebra import Block, Categorical, Cyclic, Natural, Real
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Natural, Real
+from saplan.goals import meets
 from saplan.render import palette
 from saplan.render.canvas import Canvas, centred_pen, plate
 from saplan.render.chart import chart
@@ -80,7 +81,7 @@ def _draw_attribute(canvas: Canvas, task: Task, moment: Moment, k: int, x: int) 
     name, block, value, y = space.names[k], space.blocks[k], moment.rho[k], 44 + ROW * k
     low, high = float(task.goal.low[k]), float(task.goal.high[k])
     goal = (low, high) if np.isfinite(low) or np.isfinite(high) else None
-    met = goal is not None and low <= value <= high
+    met = goal is not None and bool(meets(np.float32(low), np.float32(high), np.float32(value)))
     middle = y + ROW / 2 - 2
     _plate(canvas, x - 4, y, PANEL - 12, ROW - 4, palette.FLOOR)
     if goal is not None:
@@ -111,6 +112,12 @@ def _draw_value(canvas: Canvas, block: Block, value: float, goal: Interval, colo
             start, end = at(goal[0]), at(goal[1])
             _plate(canvas, x + start, y + 4, max(4, end - start), BEAD, (*palette.GOAL, 89))
         canvas.place(_bead(colour, True, False), x + at(value) - BEAD / 2, y + 4)
+    elif isinstance(block, Circle):
+        canvas.place(_ring(ROW - 4, block.period, value, goal), x, y)
+    elif isinstance(block, Dihedral):
+        canvas.place(_tile(ROW - 4, block.n, int(value), colour), x, y)
+        if goal is not None:
+            canvas.place(_tile(ROW - 4, block.n, int(goal[0]), palette.GOAL), x + ROW, y)
     elif isinstance(block, Categorical):
         canvas.write(block.format(value), x, y + ROW / 2 - 2)
 
@@ -146,6 +153,41 @@ def _dial(size: int, q: int, value: float, goal: Interval) -> Image.Image:
         wanted = goal is not None and goal[0] <= stop <= goal[1]
         pen.disc((3 if wanted else 2) / size, palette.GOAL if wanted else palette.SOFT, at(0.36, stop))
     pen.stroke([(0, 0), at(0.32, value)], 2.6 / size, palette.INK)
+    return pen.tile()
+
+
+@functools.lru_cache(maxsize=128)
+def _ring(size: int, period: float, value: float, goal: Interval) -> Image.Image:
+    """A ring with a hand; an arc along the ring is the goal, also through zero."""
+    pen = centred_pen(size, size, size)
+
+    def at(radius: float, place: float) -> tuple[float, float]:
+        turn = 2 * math.pi * place / period - math.pi / 2
+        return radius * math.cos(turn), radius * math.sin(turn)
+
+    pen.disc(0.48, palette.LINE)
+    pen.disc(0.48 - 2 / size, palette.WHITE)
+    if goal is not None:
+        width = (goal[1] - goal[0]) % period
+        pen.stroke([at(0.42, goal[0] + width * k / 24) for k in range(25)], 3 / size, palette.GOAL)
+    pen.stroke([(0, 0), at(0.36, value)], 2.6 / size, palette.INK)
+    return pen.tile()
+
+
+@functools.lru_cache(maxsize=128)
+def _tile(size: int, n: int, code: int, colour: Colour) -> Image.Image:
+    """A polygon with a flag in it, mirrored and turned as the code says."""
+    pen, mirrored, turn = centred_pen(size, size, size / 2), code >= n, 2 * math.pi * (code % n) / n
+
+    def oriented(x: float, y: float) -> tuple[float, float]:
+        x = -x if mirrored else x
+        return x * math.cos(turn) - y * math.sin(turn), x * math.sin(turn) + y * math.cos(turn)
+
+    corners = [2 * math.pi * (k + 0.5) / max(n, 3) - math.pi / 2 for k in range(max(n, 3))]
+    outline = [oriented(0.95 * math.cos(a), 0.95 * math.sin(a)) for a in corners]
+    pen.stroke([*outline, outline[0]], 0.12, colour)
+    flag = [(-0.2, 0.45), (-0.2, -0.45), (0.4, -0.45), (0.25, -0.2), (0.4, 0.05), (0.0, 0.05), (0.0, 0.45)]
+    pen.polygon([oriented(*point) for point in flag], colour)
     return pen.tile()
 
 

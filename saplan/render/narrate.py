@@ -1,5 +1,6 @@
 """A plan and its execution, as text or data: the map, the path, then attempt by attempt."""
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,12 +10,14 @@ from jaxtyping import Float
 
 from saplan.errors import NoPathError
 from saplan.games.game import uncertain_attributes
+from saplan.games.rules import changed_text, name_of
 from saplan.goals import format_goal, parse_goal
 from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_goal
 from saplan.methods.executor import Attempt
 from saplan.planning.certificate import why_not
+from saplan.planning.printing import WIDTH, plan_row, shortened
 from saplan.render.ansi import scene_text, strong
-from saplan.render.explanation import Explanation, PlanStep, explain, path_by_rules
+from saplan.render.explanation import Explanation, explain, path_by_rules
 from saplan.render.start import start
 
 HOLDS = "the goal holds already"
@@ -46,6 +49,11 @@ class Story:
         return self.done or (self.reason is None and self.explanation.found)
 
     @property
+    def now(self) -> tuple[float, ...]:
+        """ρ as the agent perceives it."""
+        return tuple(map(float, self.executor.rho[0]))
+
+    @property
     def verdict(self) -> str:
         """How the search ended, in words."""
         if self.done:
@@ -62,6 +70,18 @@ class Story:
     def refusal(self) -> NoPathError:
         """The error for a person whose task has no plan."""
         return NoPathError(f"no plan: {self.verdict}; nothing was done (--anyway lets the agent try all the same)")
+
+    def rows(self) -> Iterator[str]:
+        """The plan, one row per transition."""
+        before = self.now
+        for number, step in enumerate(self.explanation.path, start=1):
+            result = changed_text(self.agent.perceived.space, before, step.rho)
+            yield plan_row(number, step.name, step.chance, step.steps, result)
+            before = step.rho
+
+    def name(self, attempt: Attempt) -> str:
+        """The words of the transition that an attempt was for."""
+        return name_of(self.agent.game, np.array(attempt.delta))
 
     def carry_out(self, budget: int) -> Iterator[tuple[list[Attempt], Explanation | None]]:
         """Step until the goal holds or the budget is spent; yields after each step the attempts that ended, and the
@@ -101,27 +121,32 @@ def narrate(
     """
     story = Story(agent, goal_text, seed, planner)
     text = story.space.format
-    yield scene_text(agent.game.scene(story.state), colour)
-    yield f"\nnow   {text(story.start)}\ngoal  {format_goal(story.space, story.goal)}"
-    yield "\n" + strong(f"Plan: {story.verdict}", colour)
+    if before := scene_text(agent.game.scene(story.state), colour):
+        yield before + "\n"
+    yield f"now   {text(story.start)}\ngoal  {format_goal(story.space, story.goal)}"
+    yield "\n" + strong(textwrap.fill(f"Plan: {story.verdict}", WIDTH, subsequent_indent="  "), colour)
     if doubts := uncertain_attributes(agent.game, story.state):
         yield f"  made on attributes that are not sure: {', '.join(f'{name} ({p:.0%})' for name, p in doubts)}"
-    for number, plan_step in enumerate(story.explanation.path, start=1):
-        yield f"  {number:2d}. {plan_step.change:<32} → {text(plan_step.rho)}{_expected(plan_step)}"
+    for sentence in story.explanation.beyond:
+        yield textwrap.fill(f"  beyond training: {sentence}", WIDTH, subsequent_indent="    ")
+    if story.explanation.path:
+        yield "  (p: chance of success, ~: expected steps, →: attributes that change)"
+    yield from story.rows()
     if not story.found and not anyway:
         raise story.refusal()
 
     yield "\n" + strong("Carrying it out", colour)
     for ended, decision in story.carry_out(budget):
         for attempt in ended:
-            change = agent.perceived.space.format_delta(np.array(attempt.delta))
-            end = "done" if attempt.success else "FAILED"
-            now = text(story.executor.rho[0])
-            yield f"  step {story.steps:3d}: {change:<32} {end} after {attempt.steps:2d} steps   {now}"
+            words, end = story.name(attempt), "done" if attempt.success else "FAILED"
+            now = changed_text(agent.perceived.space, attempt.rho, story.now) or "no change"
+            row = f"  step {story.steps:3d}: {shortened(words, 24):<24} {end} after {attempt.steps:2d} steps  → {now}"
+            yield shortened(row, WIDTH)
         if decision is not None:
-            path = " → ".join(plan_step.change for plan_step in decision.path)
-            yield f"            new plan: {path}" if path else f"            no plan: {decision.words}"
-    yield "\n" + scene_text(agent.game.scene(jax.tree.map(lambda x: x[0], story.executor.state)), colour)
+            path = " → ".join(plan_step.name for plan_step in decision.path)
+            yield shortened(f"    new plan: {path}" if path else f"    no plan: {decision.words}", WIDTH)
+    if after := scene_text(agent.game.scene(jax.tree.map(lambda x: x[0], story.executor.state)), colour):
+        yield "\n" + after
     yield f"\ngoal reached in {story.steps} steps" if story.done else f"\ngoal not reached within {budget} steps"
 
 
@@ -145,10 +170,12 @@ def tell_json(
         "start": named(story.start),
         "outcome": story.outcome,
         "reason": None if story.found else story.verdict,
+        "beyond": list(story.explanation.beyond),
         "unsure": dict(uncertain_attributes(agent.game, story.state)),
         "path": [
             {
                 "transition": plan_step.change,
+                "name": plan_step.name,
                 "rho": named(plan_step.rho),
                 "probability": plan_step.chance,
                 "steps": plan_step.steps,
@@ -164,14 +191,10 @@ def tell_json(
     attempts = [
         {
             "transition": agent.perceived.space.format_delta(np.array(attempt.delta)),
+            "name": story.name(attempt),
             "success": attempt.success,
             "steps": attempt.steps,
         }
         for attempt in story.executor.result.attempts
     ]
     return {**story_data, "attempts": attempts, "new_plans": changes, "success": story.done, "steps": story.steps}
-
-
-def _expected(plan_step: PlanStep) -> str:
-    chance = "" if plan_step.chance is None else f"   p = {plan_step.chance:.2f}"
-    return chance + ("" if plan_step.steps is None else f", about {plan_step.steps:.0f} steps")

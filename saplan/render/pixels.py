@@ -12,6 +12,12 @@ from saplan.render.palette import FLOOR, LINE, shade
 from saplan.render.sprites import sprite
 
 RIM = shade(LINE, -0.15)
+ICONS = {
+    "switch": "switch", "chosen": "switch", "hammer": "hammer", "shoulder": "turn_right", "elbow": "turn_right",
+}  # fmt: skip
+"""Shapes of inventory entries that are not objects of a kind."""
+WIDEST = 10
+"""Cells that the picture of a world without a map is wide at most."""
 
 
 def paint(scene: Scene, cell: int = 48, least: tuple[int, int] = (0, 0)) -> UInt8[np.ndarray, "height width 3"]:
@@ -22,8 +28,13 @@ def paint(scene: Scene, cell: int = 48, least: tuple[int, int] = (0, 0)) -> UInt
 def draw(scene: Scene, cell: int = 48, least: tuple[int, int] = (0, 0)) -> Image.Image:
     """The scene at `cell` pixels per cell.
 
-    Maps differ in size: `least` (rows, columns) centres small ones on a canvas that all of them share.
+    Maps differ in size: `least` (rows, columns) centres small ones on a canvas that all of them share. A world without
+    a map is drawn by its own picture, or as an empty cell.
     """
+    if not scene.has_map:
+        own = Image.new("RGB", (cell, cell), FLOOR) if scene.picture is None else Image.fromarray(scene.picture)
+        width = min(own.width, WIDEST * cell)
+        return own.resize((width, round(own.height * width / own.width)))
     rows, columns = max(scene.height, least[0]), max(scene.width, least[1])
     margin = cell // 3
     canvas = Canvas(columns * cell + 2 * margin, (rows + 1) * cell + 3 * margin)
@@ -78,6 +89,6 @@ def _draw_inventory(canvas: Canvas, scene: Scene, left: int, top: int, height: i
 
 def _icon(scene: Scene, label: str) -> str:
     """The shape that stands for an inventory entry."""
-    if label in ("switch", "hammer"):
-        return label
+    if label in ICONS:
+        return ICONS[label]
     return "deposit" if any(thing.shape == "deposit" for thing in scene.things) else "object"

@@ -130,6 +130,29 @@ def draw_hammer(pen: Pen, colour: str) -> None:
         pen.polygon(turned, paint, rim=0.08)
 
 
+def draw_turn(pen: Pen, colour: str, side: int = 1) -> None:
+    """A button with an arrow that turns to the right, or to the left for a `side` of -1."""
+    fill = kind(colour)
+    pen.disc(0.78, SHADOW, (0.03, 0.09))
+    pen.disc(0.78, shade(fill, -0.25))
+    pen.disc(0.7, fill)
+    line = contrast(fill)
+    pen.stroke([(side * x, y) for x, y in arc(0.42, -90, 80)], 0.2, line)
+    pen.polygon([(side * -0.36, 0.42), (side * 0.06, 0.1), (side * 0.06, 0.74)], line)
+
+
+def draw_mirror(pen: Pen, colour: str) -> None:
+    """A plate with a line down its middle and an arrow to either side."""
+    fill = kind(colour)
+    pen.box((0.78, 0.7), 0.16, SHADOW, (0.03, 0.09))
+    pen.box((0.78, 0.7), 0.16, shade(fill, -0.25))
+    pen.box((0.7, 0.62), 0.12, fill)
+    line = contrast(fill)
+    pen.stroke([(0, -0.46), (0, 0.46)], 0.1, line)
+    for side in (-1, 1):
+        pen.polygon([(side * 0.16, -0.3), (side * 0.16, 0.3), (side * 0.56, 0)], line)
+
+
 def draw_wall(pen: Pen, colour: str) -> None:
     """A block of stone."""
     pen.box((0.95, 0.95), 0.2, shade(WALL, -0.3))
@@ -161,6 +184,9 @@ SHAPES: dict[str, Callable[[Pen, str], None]] = {
     "dump": draw_dump,
     "store": draw_store,
     "hammer": draw_hammer,
+    "turn_right": draw_turn,
+    "turn_left": functools.partial(draw_turn, side=-1),
+    "mirror": draw_mirror,
     "wall": draw_wall,
     "agent": draw_agent,
 }

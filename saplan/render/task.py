@@ -11,12 +11,13 @@ from jaxtyping import Array, Bool, Float
 
 from saplan.errors import InputError
 from saplan.games.game import Game, State, change_between
+from saplan.games.rules import name_of
 from saplan.games.scene import Scene
 from saplan.goals import Goal, format_goal, parse_goal
 from saplan.interpreter.program import interpretable
 from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_goal, planner_settings_for
 from saplan.planning.certificate import why_not
-from saplan.render.explanation import Explanation, explain, name_of
+from saplan.render.explanation import Explanation, explain
 from saplan.render.start import BUDGET, Rho, Start
 
 PATIENCE = 10.0

@@ -46,9 +46,8 @@ def learning_rate(settings: Settings, updates: Int32[Array, ""], total: int) -> 
     return settings.learning_rate * (1 - 0.9 * jnp.minimum(updates / total, 1.0))
 
 
-def shuffle(settings: Settings, key: PRNGKeyArray) -> Int32[Array, "batches size"]:
-    """Indices of the steps in each minibatch of a rollout, over all epochs."""
-    size = settings.lanes * settings.rollout
+def shuffle(settings: Settings, key: PRNGKeyArray, size: int) -> Int32[Array, "batches size"]:
+    """Indices of the `size` steps in each minibatch of a rollout, over all epochs."""
     orders = [jax.random.permutation(k, size) for k in jax.random.split(key, settings.epochs)]
     return jnp.concatenate(orders).reshape(settings.epochs * settings.minibatches, -1)
 

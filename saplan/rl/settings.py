@@ -80,7 +80,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            wanted = _wanted_kind(type(getattr(type(self), name)), value)
+            default = getattr(type(self), name)
+            wanted = _wanted_kind(type(default), value, 0 if default == 0 else 1)
             if wanted:
                 raise InputError(f"{option_name(name)} must be {wanted}, got {value!r}")
         check_limits(vars(self))
@@ -149,12 +150,12 @@ def paper_settings(credit_to_game: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _wanted_kind(kind: type, value: Any) -> str:
+def _wanted_kind(kind: type, value: Any, least: int) -> str:
     """What a setting of this kind must be, or nothing if the value is."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind is bool:
         return "" if isinstance(value, bool) else "true or false"
     if kind is int:
-        whole = number and isinstance(value, int) and 1 <= value <= LARGEST_WHOLE
-        return "" if whole else f"a whole number in 1..{LARGEST_WHOLE}"
+        whole = number and isinstance(value, int) and least <= value <= LARGEST_WHOLE
+        return "" if whole else f"a whole number in {least}..{LARGEST_WHOLE}"
     return "" if number and math.isfinite(value) else "a number"

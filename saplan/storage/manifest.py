@@ -8,13 +8,14 @@ from typing import Any
 from saplan.errors import InputError
 from saplan.storage.json_data import read_json, write_json
 
-AGENT, CHECKPOINT = "saplan agent 3", "saplan checkpoint 2"
+AGENT, CHECKPOINT = "saplan agent 3", "saplan checkpoint 3"
 LABELS, ATTRIBUTES = "saplan labels 2", "saplan attributes 2"
 """The formats that this version writes and reads. A number is raised when older files can no longer be read."""
 WRITERS = {
     "saplan agent 1": "saplan 0.1",
     "saplan agent 2": "a development version of saplan after 0.1",
     "saplan checkpoint 1": "saplan 0.1",
+    "saplan checkpoint 2": "a development version of saplan after 0.1",
     "saplan labels 1": "saplan 0.1",
     "saplan attributes 1": "saplan 0.1",
 }

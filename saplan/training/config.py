@@ -13,6 +13,7 @@ from saplan.games.wrapper import GameWrapper
 from saplan.methods.ablations import FULL, Ablated, ablated
 from saplan.methods.registry import find_method
 from saplan.perception.fitted import FittedGame, read_fitted
+from saplan.perception.found import FoundGame, found_from_json, found_to_json, with_space
 from saplan.rl.settings import Settings
 from saplan.storage.files import replace_file
 from saplan.storage.json_data import is_whole, through_json
@@ -20,7 +21,9 @@ from saplan.storage.manifest import TRAIN_AGAIN, OldFormatError, first_differenc
 
 ATTRIBUTES = "attributes.safetensors"
 """The file of fitted attributes beside a configuration."""
-DEFAULT_STEPS = {"switches": 5_000_000, "exchange": 4_000_000, "mining": 25_000_000}
+DEFAULT_STEPS = {
+    "switches": 5_000_000, "exchange": 4_000_000, "mining": 25_000_000, "arm": 10_000_000, "tiles": 10_000_000,
+}  # fmt: skip
 """A tenth of the paper's budget where the paper states one."""
 MOST = {"steps": 2**40, "seed": 2**31 - 1, "eval_points": 64, "eval_tasks": 100_000}
 """Upper bounds on the numbers of a run."""
@@ -49,11 +52,13 @@ class RunConfig:
         game = _unwrapped(self.game)
         algebra = {"algebra": self.game.algebra} if isinstance(self.game, Ablated) else {}
         attributes = {"attributes": self.game.digest} if isinstance(self.game, FittedGame) else {}
+        space = {"space": found_to_json(self.game.found)} if isinstance(self.game, FoundGame) else {}
         data: dict[str, Any] = through_json({
             "method": self.method,
             **game.described(),
             **algebra,
             **attributes,
+            **space,
             "settings": dataclasses.asdict(self.settings),
             **{name: getattr(self, name) for name in MOST},
         })  # fmt: skip
@@ -99,6 +104,8 @@ def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> 
             if not is_whole(value, 0, MOST[name]):
                 raise InputError(f"{name} must be a whole number in 0..{MOST[name]}, got {value!r}")
         game = ablated(_game_of(data, where, world), data.get("algebra", FULL))
+        if "space" in data:
+            game = with_space(game, found_from_json(data["space"]))
         return RunConfig(
             game=_fitted(game, where.with_name(ATTRIBUTES), data["attributes"]) if "attributes" in data else game,
             settings=_settings_of(data, where),
@@ -137,7 +144,8 @@ def _game_of(data: Any, where: Path, world: Game[Any] | None) -> Game[Any]:
             return made
         described = through_json(made.described())
     elif world is None and "world" in data:
-        raise OtherWorldError(f"{where} belongs to the world {data['game']!r}: load it from Python with that world")
+        how = "load it from Python with that world, or name the world's file with --world"
+        raise OtherWorldError(f"{where} belongs to the world {data['game']!r}: {how}")
     elif world is None:
         raise InputError(f"unknown game {data['game']!r}")
     given = _unwrapped(world)

@@ -1,6 +1,7 @@
 """Success on a fixed set of tasks, and the causes of failure."""
 
 import functools
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -21,16 +22,20 @@ def evaluate(
     budget: int = 150,
     planning: PlannerSettings = DEFAULT_PLANNER,
     seed: int = 0,
+    show: Callable[[int, int], None] | None = None,
 ) -> EvalResult:
     """Carry out fixed tasks; a task succeeds when its goal first holds, within the budget of steps.
 
-    Evaluation runs on the CPU, even for an agent trained elsewhere: a step is a small computation between searches.
+    `show` is called after every step with the steps taken and the tasks solved so far. Evaluation runs on the CPU, even
+    for an agent trained elsewhere: a step is a small computation between searches.
     """
     cpu = jax.devices("cpu")[0]
     with jax.default_device(cpu), readable_errors(agent.game):
-        agent = jax.tree.map(lambda leaf: jax.device_put(leaf, cpu) if eqx.is_array(leaf) else leaf, agent)
+        # By way of NumPy: arrays put on a named device are committed to it, and every program that first meets the
+        # tasks' states, which are not, would be compiled a second time.
+        agent = jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf)) if eqx.is_array(leaf) else leaf, agent)
         states, goals = _tasks(agent.game, tasks, task_seed)
-        return agent.executor(states, goals, planning).run(budget, seed)
+        return agent.executor(states, goals, planning).run(budget, seed, show)
 
 
 @functools.lru_cache(maxsize=2)

@@ -14,10 +14,11 @@ from saplan.storage.manifest import OldFormatError, first_difference
 from saplan.training.checkpoint import CHECKPOINTS, Checkpoint, Checkpoints, OtherConfigError
 from saplan.training.config import ATTRIBUTES, RunConfig, config_from_json, is_ours, write_attributes
 from saplan.training.metrics import MetricsFile
+from saplan.training.tensorboard import TENSORBOARD
 
 CONFIG, METRICS = "config.json", "metrics.jsonl"
 FILES = (CONFIG, METRICS, "manifest.json", "agent.safetensors", ATTRIBUTES)
-OWN = (*FILES, *(f".{name}.new" for name in FILES), "lock", CHECKPOINTS, "evaluations")
+OWN = (*FILES, *(f".{name}.new" for name in FILES), "lock", CHECKPOINTS, "evaluations", TENSORBOARD)
 """All names that a run uses in its directory. None of them may be a link."""
 
 

@@ -1,5 +1,6 @@
 """Agents on disk: one safetensors file, and a sealed manifest with its SHA-256. Loading executes nothing."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,15 +8,19 @@ import numpy as np
 
 from saplan.errors import InputError, unknown_name
 from saplan.games import GAMES, Game
+from saplan.games.rules import with_rules
 from saplan.methods.agent import Agent
 from saplan.methods.oracle import Oracle
 from saplan.methods.registry import METHODS, find_method
+from saplan.methods.structured.evidence import no_evidence
 from saplan.storage.arrays import fill, from_bytes, largest_file, outline_of, to_arrays, to_bytes
 from saplan.storage.files import make_directory, read_bytes, replace_file
 from saplan.storage.json_data import is_whole
 from saplan.storage.manifest import AGENT, check_digest, digest, read_sealed, write_sealed
 from saplan.training.config import RunConfig, config_from_json, write_attributes
+from saplan.training.hub import PREFIX, fetch_run
 from saplan.training.shipped import MANIFEST, ORACLE, STRUCTURED, shipped, shipped_methods
+from saplan.training.transfer import transfer, unwrapped
 
 __all__ = [
     "ARRAYS", "MANIFEST", "ORACLE", "find_agent", "load", "load_agent", "open_agent", "save_agent", "shipped",
@@ -23,6 +28,8 @@ __all__ = [
 ]  # fmt: skip
 
 ARRAYS = "agent.safetensors"
+EVIDENCE = ".evidence"
+"""Beginning of the names of arrays that agents saved before they kept evidence do not have."""
 LARGEST = 512 * 2**20
 """Bytes of a file that is read."""
 
@@ -75,11 +82,17 @@ def load_agent(directory: Path, world: Game[Any] | None = None) -> tuple[Agent, 
     outline = outline_of(lambda: untrained_agent(config), LARGEST, f"the agent that {directory / MANIFEST} describes")
     data = read_bytes(path, min(LARGEST, largest_file(outline)))
     check_digest(data, manifest.get("sha256"), path, MANIFEST)
-    return fill(outline, from_bytes(data, path), path), config
+    arrays = from_bytes(data, path)
+    if hasattr(outline, "evidence") and not any(name.startswith(EVIDENCE) for name in arrays):
+        nothing = to_arrays(no_evidence(config.game.space))
+        arrays.update({EVIDENCE + name: array for name, array in nothing.items()})
+    return fill(outline, arrays, path), config
 
 
 def find_agent(run: str, method: str | None = None) -> Path:
-    """The directory of a run, or of the shipped agent if `run` is the name of a game."""
+    """The directory of a run, of the shipped agent if `run` is the name of a game, or of a copy from the hub."""
+    if run.startswith(PREFIX):
+        return fetch_run(run)
     if run in GAMES:
         known = shipped_methods(run)
         if method is not None and method not in known:
@@ -90,27 +103,36 @@ def find_agent(run: str, method: str | None = None) -> Path:
     return Path(run)
 
 
-def open_agent(run: str, method: str | None = None) -> tuple[Agent, RunConfig | None, Any]:
+def open_agent(
+    run: str, method: str | None = None, rules: Sequence[str] = (), world: Game[Any] | None = None
+) -> tuple[Agent, RunConfig | None, Any]:
     """An agent, its configuration, and the `about` of its manifest.
 
-    `run` is a run directory or a game's name. A run of another `method` is refused; "oracle" needs a game and no run.
+    `run` is a run directory, a game's name, or `hf:owner/name`. A run of another `method` is refused; "oracle" needs a
+    game and no run. `rules` such as `most=8` move the agent to a world with other rules. A run in a world of your own
+    needs that `world`.
     """
     if method == ORACLE:
         if run not in GAMES:
             raise InputError(f"the oracle is not trained: name a game instead of a run (games: {', '.join(GAMES)})")
-        return Oracle(GAMES[run]()), None, None
+        return Oracle(with_rules(GAMES[run](), rules)), None, None
     if method is not None and method not in METHODS:
         raise unknown_name("method", method, [*METHODS, ORACLE])
     directory = find_agent(run, method)
-    agent, config = load_agent(directory)
+    agent, config = load_agent(directory, world)
     if method not in (None, config.method):
         raise InputError(f"{run} is a run of the method {config.method}, not of {method}")
+    if rules:
+        agent = transfer(agent, with_rules(unwrapped(config.game), rules))
     return agent, config, read_manifest(directory).get("about")
 
 
-def load(run: str | Path, world: Game[Any] | None = None) -> Agent:
+def load(run: str | Path, world: Game[Any] | None = None, game: Game[Any] | None = None) -> Agent:
     """The trained agent of a run directory, or the one shipped for a game: `load("switches")`.
 
-    A run in a world of your own needs that `world`.
+    `load("hf:owner/name")` loads a run from the Hugging Face hub (extra `hub`). A run in a world of your own needs that
+    `world`. With `game` the agent moves to another world of the same attributes and actions, such as one with more
+    objects or larger maps.
     """
-    return load_agent(find_agent(str(run)), world)[0]
+    agent = load_agent(find_agent(str(run)), world)[0]
+    return agent if game is None else transfer(agent, game)

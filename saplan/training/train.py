@@ -16,10 +16,11 @@ from saplan.rl.settings import Settings
 from saplan.training.checkpoint import Checkpoint
 from saplan.training.config import RunConfig, is_ours, run_config
 from saplan.training.loop import Loop
-from saplan.training.progress import Progress, ProgressCallback, mean_progress
+from saplan.training.progress import Progress, ProgressCallback, mean_progress, shown
 from saplan.training.provenance import command, provenance
 from saplan.training.run_directory import CONFIG, RunDirectory, begin_run, read_config, reopen_run
 from saplan.training.store import save_agent
+from saplan.training.tensorboard import TensorBoardLog, check_log
 
 SAVE_EVERY = 60.0
 
@@ -36,6 +37,8 @@ class RunOptions:
     """Updates per compiled program, which do not affect the result."""
     devices: int = 1
     """Devices that share the lanes (0: all that JAX finds), which affect the result by rounding alone."""
+    log: str = ""
+    """`tensorboard` also writes the metrics for TensorBoard, into the run directory."""
 
 
 DEFAULT_OPTIONS = RunOptions()
@@ -49,39 +52,45 @@ def train(
     out: Path | str | None = None,
     eval_points: int = 5,
     eval_tasks: int = 200,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | bool | None = None,
     method: str = "structured",
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
     devices: int = 1,
+    log: str = "",
 ) -> Agent:
     """Train an agent on a game without any task, and return it.
 
     `out` is a directory for the configuration, metrics, checkpoints and the agent. The agent is evaluated
     `eval_points` times on `eval_tasks` held-back tasks: at the end, half-way, at a quarter, and so on (0: never).
-    See `RunOptions` for `progress`, `save_every`, `chunk` and `devices`.
+    In a terminal or notebook a bar shows the progress; `progress=False` hides it, True shows it anywhere, and a
+    function is called with it. See `RunOptions` for `save_every`, `chunk`, `devices` and `log`.
     """
     config = run_config(game, steps, seed, settings, method, eval_points, eval_tasks)
     outs = None if out is None else [out]
-    return train_runs([config], outs, RunOptions(progress, save_every, chunk, devices))[0]
+    with shown(progress) as callback:
+        return train_runs([config], outs, RunOptions(callback, save_every, chunk, devices, log))[0]
 
 
 def resume(
     out: Path | str,
     world: Game[Any] | None = None,
     wanted: RunConfig | None = None,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | bool | None = None,
     save_every: float = SAVE_EVERY,
     chunk: int | None = None,
     devices: int = 1,
+    log: str = "",
 ) -> Agent:
     """Resume a run from its newest intact checkpoint, train to the end and return the agent.
 
     On a CPU the result is the same, bit by bit, as without the interruption. A run in a `world` of your own needs that
-    world. `wanted` is the configuration that the caller expects; a run with another one is left untouched.
+    world. `wanted` is the configuration that the caller expects; a run with another one is left untouched. For
+    `progress` see `train`.
     """
     config = read_config(Path(out), world) if wanted is None else wanted
-    return train_runs([config], [out], RunOptions(progress, save_every, chunk, devices), resume=True)[0]
+    with shown(progress) as callback:
+        return train_runs([config], [out], RunOptions(callback, save_every, chunk, devices, log), resume=True)[0]
 
 
 def train_runs(
@@ -96,6 +105,9 @@ def train_runs(
     already hold its run, interrupted at any point: the runs then continue from the newest checkpoints that all of them
     have.
     """
+    check_log(options.log)
+    if options.log and not outs:
+        raise InputError(f"a log needs a run directory to be written to: pass `out` with `log={options.log!r}`")
     with contextlib.ExitStack() as stack:
         runs = []
         for out, config in zip(outs or (), configs, strict=False):
@@ -111,7 +123,11 @@ def train_runs(
             log_warning(f"resuming {' '.join(str(run.path) for run in runs)} at {loop.done * loop.per_update} steps")
         for k, run in enumerate(runs):
             run.open_metrics(found[k].host.metrics_bytes if found else 0)
-        return Training(loop, runs, options).run()
+        steps = loop.done * loop.per_update
+        logs = [TensorBoardLog(run.path, steps) for run in runs] if options.log else []
+        for log in logs:
+            stack.callback(log.close)
+        return Training(loop, runs, options, logs).run()
 
 
 def _newest_common(runs: list[RunDirectory], outline: Any) -> list[Checkpoint] | None:
@@ -134,9 +150,11 @@ def _newest_common(runs: list[RunDirectory], outline: Any) -> list[Checkpoint] |
 class Training:
     """One loop and the directories that it saves to, none or one per seed."""
 
-    def __init__(self, loop: Loop, runs: list[RunDirectory], options: RunOptions) -> None:
+    def __init__(
+        self, loop: Loop, runs: list[RunDirectory], options: RunOptions, logs: Sequence[TensorBoardLog] = ()
+    ) -> None:
         """The loop may have been restored from checkpoints."""
-        self.loop, self.runs, self.options = loop, runs, options
+        self.loop, self.runs, self.options, self.logs = loop, runs, options, logs
 
     def run(self) -> list[Agent]:
         """Train to the end, saving at intervals and on a request to stop."""
@@ -170,6 +188,8 @@ class Training:
             raise InputError(f"training stopped: {error}{self._resumable()}") from error
         for run, progress in zip(self.runs, each, strict=False):
             run.log(vars(progress))
+        for log, progress in zip(self.logs, each, strict=False):
+            log.write(progress)
         if each[0].evaluated and not self.loop.eval_tasks:
             self._keep_agents(each[0])
         if self.options.progress is not None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from saplan.algebra import Block, Categorical, Cyclic, Exogenous, Natural, Real
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Natural, Real
 from saplan.errors import InputError, unknown_name
-from saplan.games import Game, Switches
+from saplan.games import Game, Switches, Tiles
 from saplan.games.scene import COLOURS, Scene
 from saplan.render.start import BUDGET, Start
 from saplan.viewer.worlds import Worlds
@@ -151,8 +151,8 @@ def attributes_data(game: Game[Any], begin: Start) -> list[dict[str, Any]]:
                 **_shape(block),
             }
         )
-    if isinstance(game, Switches):
-        found[-1]["colours"] = list(COLOURS[: game.kinds])  # each position of the switch stands for a kind
+    if isinstance(game, Switches | Tiles):
+        found[-1]["colours"] = list(COLOURS[: game.kinds])  # each position of the dial stands for a kind
     return found
 
 
@@ -164,6 +164,10 @@ def _shape(block: Block) -> dict[str, Any]:
         return {"kind": "count"}
     if isinstance(block, Cyclic):
         return {"kind": "dial", "positions": block.q, "colours": []}
+    if isinstance(block, Circle):
+        return {"kind": "ring", "period": block.period}
+    if isinstance(block, Dihedral):
+        return {"kind": "tile", "corners": block.n, "labels": [block.format(code) for code in range(block.size)]}
     if isinstance(block, Categorical):
         return {"kind": "label", "labels": list(block.labels)}
     if isinstance(block, Real):

@@ -36,36 +36,44 @@ class World:
         return self.rules or GAMES[self.kind]()
 
 
-EXAMPLES = {"switches": "red=1 green=1 blue=1", "exchange": "red=0 green=0 blue=3", "mining": "m1=8 m2=6"}
+EXAMPLES = {
+    "switches": "red=1 green=1 blue=1",
+    "exchange": "red=0 green=0 blue=3",
+    "mining": "m1=8 m2=6",
+    "arm": "shoulder=180 elbow=0",
+    "tiles": "red=0 green=1 blue=m0",
+}
 
 
 class Worlds:
     """All worlds, and the agents loaded so far."""
 
-    def __init__(self, run: str | None = None) -> None:
+    def __init__(self, run: str | None = None, world: Game[Any] | None = None) -> None:
         """Enter the games with their shipped agents; a named run comes first. `InputError` if it is not a run."""
         self._lock = threading.Lock()
         self._agents: dict[tuple[str, str], Any] = {}
         self.worlds: dict[str, World] = {}
         if run is not None and run not in GAMES:
-            self._add_run(run)
+            self._add_run(run, world)
         for name in sorted(GAMES, key=lambda name: name != run):  # stable: the named one first, then the usual order
             methods = shipped_methods(name)
             trained = (*(shipped_steps(name, method) for method in methods), None)
             self.worlds[name] = World(name, name, (*methods, ORACLE), trained, EXAMPLES.get(name, ""))
 
-    def _add_run(self, run: str) -> None:
+    def _add_run(self, run: str, world: Game[Any] | None) -> None:
         """Enter a run, with the shipped agents if its game is one of ours with default rules."""
+        from saplan.training.config import is_ours
         from saplan.training.store import open_agent
 
-        agent, config, about = open_agent(run)
+        agent, config, about = open_agent(run, world=world)
         assert config is not None
         game, method = config.game, config.method
         usual = game.name in GAMES and GAMES[game.name]() == game
         others = [name for name in shipped_methods(game.name) if usual and name != method]
         trained = (steps_trained(about), *(shipped_steps(game.name, name) for name in others), None)
-        example = EXAMPLES.get(game.name, "") if usual else ""
-        self.worlds[run] = World(run, game.name, (method, *others, ORACLE), trained, example, game)
+        example = EXAMPLES.get(game.name, "") if usual else next(iter(getattr(game, "goals", ())), "")
+        methods = (method, *others, *([ORACLE] if is_ours(game) else []))
+        self.worlds[run] = World(run, game.name, methods, trained, example, game)
         self._agents[run, method] = agent
 
     @property

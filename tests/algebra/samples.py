@@ -2,11 +2,12 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from hypothesis import strategies as st
 
-from saplan.algebra import Block, Categorical, Cyclic, Integer, Natural, Product, Real
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Integer, Natural, Product, Real
 
 ELEMENTS = 125
 """Elements per drawn array."""
@@ -36,11 +37,19 @@ def reals(draw: st.DrawFn) -> Real:
     return Real(resolution, low, high)
 
 
+@st.composite
+def circles(draw: st.DrawFn) -> Circle:
+    period = draw(st.one_of(st.sampled_from([1.0, 2 * math.pi, 360.0]), st.floats(0.1, 1000)))
+    return Circle(period, period / draw(st.floats(2, 100)))
+
+
 BLOCKS: dict[str, st.SearchStrategy[Block]] = {
     "natural": st.builds(Natural, bins=st.integers(1, 100)),
     "integer": st.builds(Integer, bins=st.integers(1, 100)),
     "cyclic": st.builds(Cyclic, moduli),
     "real": reals(),
+    "circle": circles(),
+    "dihedral": st.builds(Dihedral, st.integers(1, 64)),
     # 1/41 is one of the reciprocals that round badly.
     "categorical": st.sampled_from([Categorical(labels(n)) for n in (1, 2, 5, 41)]),
 }
@@ -82,6 +91,12 @@ def elements(block: Block, rng: np.random.Generator, n: int) -> jnp.ndarray:
             left = low if math.isfinite(low) else min(high, 1000.0) - 2000.0
             right = high if math.isfinite(high) else left + 2000.0
             values = np.clip(rng.uniform(left, right, n).astype(np.float32), np.float32(low), np.float32(high))
+        case Circle(period=period):
+            last = np.nextafter(np.float32(period), np.float32(0))
+            values = np.where(rng.random(n) < 0.1, rng.choice([0, period / 2, last], n), rng.uniform(0, period, n))
+            values = np.minimum(values.astype(np.float32), last)
+        case Dihedral(n=corners):
+            values = rng.integers(0, 2 * corners, n)
         case Categorical(labels=names):
             values = rng.integers(0, len(names), n)
         case _:
@@ -94,8 +109,11 @@ def deltas(block: Block, rng: np.random.Generator, n: int) -> jnp.ndarray:
     match block:
         case Natural() | Integer():
             return as_array(_whole(rng, n) * rng.choice([-1, 0, 1], n))
-        case Cyclic():
+        case Cyclic() | Dihedral():
             return elements(block, rng, n)
+        case Circle(period=period):
+            below = np.nextafter(np.float32(period / 2), np.float32(0))
+            return as_array(np.minimum((rng.uniform(-0.5, 0.5, n) * period).astype(np.float32), below))
         case Real():
             return as_array(rng.normal(0, rng.choice([0.1, 1, 100]), n) * block.resolution)
         case Categorical(labels=names):
@@ -106,3 +124,15 @@ def deltas(block: Block, rng: np.random.Generator, n: int) -> jnp.ndarray:
 
 def stacked(space: Product, sample, rng: np.random.Generator, n: int) -> jnp.ndarray:
     return jnp.stack([sample(block, rng, n) for block in space.blocks], axis=-1)
+
+
+def assert_equal(block: Block, actual: jax.Array, expected: jax.Array) -> None:
+    """Exactly, but up to rounding on ℝ, where numbers here are below 10^5, and on S¹, where it may go across zero."""
+    assert actual.dtype == expected.dtype == jnp.float32
+    if isinstance(block, Circle):
+        apart = np.abs(np.asarray(actual, float) - np.asarray(expected, float))
+        np.testing.assert_array_less(np.minimum(apart, np.abs(block.period - apart)), 1e-5 * block.period)
+    elif isinstance(block, Real):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=2e-2 * min(1.0, block.resolution) + 1e-3)
+    else:
+        np.testing.assert_array_equal(actual, expected)

@@ -21,7 +21,16 @@ def descendants(kind: type[object]) -> Iterator[type[object]]:
 def test_every_block_is_abstract_or_final() -> None:
     found = [kind for kind in descendants(Block) if kind.__module__.startswith("saplan.algebra.")]
     finals = {kind.__name__ for kind in found if getattr(kind, "__final__", False)}
-    assert finals == {"Natural", "Integer", "Cyclic", "Real", "Categorical", "Exogenous"}
+    assert finals == {
+        "Natural",
+        "Integer",
+        "Cyclic",
+        "Real",
+        "Circle",
+        "Dihedral",
+        "Categorical",
+        "Exogenous",
+    }
     assert len(finals - {"Exogenous"}) == len(BLOCKS), "that one has laws of its own"
     for kind in found:
         final = getattr(kind, "__final__", False)

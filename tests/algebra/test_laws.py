@@ -9,22 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saplan.algebra import Block, Categorical, Cyclic, Integer, Natural, Real
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Integer, Natural, Real
 from saplan.algebra.base import EXACT
+from saplan.algebra.real import Continuous
 from saplan.algebra.rows import NOWHERE
 
-from .samples import BLOCKS, CASES, ELEMENTS, EXAMPLES, deltas, elements, labels
+from .samples import BLOCKS, CASES, ELEMENTS, EXAMPLES, assert_equal, deltas, elements, labels
 
 Law = Callable[[Block, np.random.Generator, int], None]
-
-
-def assert_equal(block: Block, actual: jax.Array, expected: jax.Array) -> None:
-    """Exactly, but up to rounding on ℝ, where numbers here are below 10^5."""
-    assert actual.dtype == expected.dtype == jnp.float32
-    if isinstance(block, Real):
-        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=2e-2 * min(1.0, block.resolution) + 1e-3)
-    else:
-        np.testing.assert_array_equal(actual, expected)
 
 
 def identity_changes_nothing(block: Block, rng: np.random.Generator, n: int) -> None:
@@ -71,13 +63,15 @@ def contains_judges_compositions(block: Block, rng: np.random.Generator, n: int)
         Natural: (after >= 0) & (after <= 2**24),
         Integer: np.abs(after) <= 2**24,
         Cyclic: np.ones(n, bool),
+        Circle: np.ones(n, bool),
+        Dihedral: np.ones(n, bool),
         Categorical: after != NOWHERE,
         Real: (after >= np.float32(getattr(block, "low", 0))) & (after <= np.float32(getattr(block, "high", 0))),
     }[type(block)]
     assert np.array_equal(block.contains(block.compose(a, d)), expected)
     strange = jnp.array([np.nan, np.inf, -np.inf], jnp.float32)
     assert not jnp.any(block.contains(strange))
-    if not isinstance(block, Real):
+    if not isinstance(block, Continuous):
         assert not jnp.any(block.contains(jnp.minimum(a, 2.0**20) + 0.5))
 
 
@@ -103,6 +97,9 @@ def decode_inverts_embed(block: Block, rng: np.random.Generator, n: int) -> None
         apart = np.abs(np.asarray(decoded, np.float64) - np.asarray(a, np.float64))
         assert np.all(np.minimum(apart, block.q - apart) <= 3)
         assert jnp.all(block.contains(decoded))
+    elif isinstance(block, Circle):
+        assert_equal(block, decoded, a)
+        assert jnp.all(block.contains(decoded))
     else:
         np.testing.assert_array_equal(decoded, a)
 
@@ -124,7 +121,7 @@ def snap_is_idempotent(block: Block, rng: np.random.Generator, n: int) -> None:
     assert snapped.dtype == jnp.float32
     assert jnp.array_equal(block.snap(snapped), snapped)
     assert block.snap(jnp.float32(block.identity)) == block.identity
-    if isinstance(block, Real):
+    if isinstance(block, Continuous):
         assert jnp.all(jnp.abs(snapped - d) <= 0.5001 * block.resolution)
     else:
         assert jnp.array_equal(snapped, d)
@@ -134,11 +131,12 @@ def close_is_equality_up_to_tolerance(block: Block, rng: np.random.Generator, n:
     a, b = elements(block, rng, n), elements(block, rng, n)
     assert jnp.all(block.close(a, a))
     assert jnp.array_equal(block.close(a, b), block.close(b, a))
-    if isinstance(block, Real):
-        shift = as_float32(rng.uniform(-2, 2, n) * block.resolution)
+    if isinstance(block, Continuous):
+        shift = as_float32(rng.uniform(-0.99, 0.99, n) * block.resolution)
         gap = np.abs(np.asarray(a + shift, np.float64) - np.asarray(a, np.float64))
         clear = np.abs(gap - block.resolution / 2) > 1e-3 * (1 + block.resolution)
-        assert np.array_equal(np.asarray(block.close(a, a + shift))[clear], (gap < block.resolution / 2)[clear])
+        near = block.close(a, block.compose(a, shift))
+        assert np.array_equal(np.asarray(near)[clear], (gap < block.resolution / 2)[clear])
     else:
         assert block.tolerance == 0
         assert jnp.array_equal(block.close(a, b), a == b)
@@ -150,6 +148,9 @@ def text_comes_back(block: Block, rng: np.random.Generator, n: int) -> None:
             # Two decimals can fall just outside a bound.
             x = min(max(x, np.ceil(block.low * 100) / 100), np.floor(block.high * 100) / 100)
             assert block.parse(block.format(x)) == pytest.approx(x, abs=0.00501)
+        elif isinstance(block, Circle):
+            off = abs(block.parse(block.format(x)) - x)
+            assert min(off, block.period - off) <= 0.00501
         else:
             assert block.parse(block.format(x)) == x
     assert all(isinstance(block.format_delta(d), str) for d in deltas(block, rng, n).tolist())
@@ -159,11 +160,12 @@ def the_true_element_has_the_least_loss(block: Block, rng: np.random.Generator, 
     if isinstance(block, Cyclic):
         block = Cyclic(min(block.q, 1000))  # so that neighbours differ in float32
     a, b = elements(block, rng, n), elements(block, rng, n)
-    scale = 30.0 if isinstance(block, Categorical) else 1.0
+    scale = 30.0 if isinstance(block, Categorical | Dihedral) else 1.0
     right, wrong = block.regression_loss(scale * block.embed(a), a), block.regression_loss(scale * block.embed(b), a)
     assert right.shape == (n,)
     assert jnp.all(jnp.abs(right) < 1e-5)
-    assert jnp.all((wrong > 1e-6) | block.close(a, b) | (jnp.abs(a - b) < 1e-2))
+    near = jnp.abs(a - b) < 1e-2 * min(1.0, block.period)
+    assert jnp.all((wrong > 1e-6) | block.close(a, b) | near)
     slope = jax.grad(lambda y: jnp.sum(block.regression_loss(y, a)))(jnp.zeros((n, block.embed_width)))
     assert jnp.all(jnp.isfinite(slope))
 
@@ -209,6 +211,8 @@ COMPILED = [
     Integer(),
     *(Cyclic(q) for q in (1, 3, 41, 2**24)),
     Real(0.3, -2.0, 7.0),
+    Circle(2 * np.pi, 0.3),
+    Dihedral(41),
     *(Categorical(labels(n)) for n in (3, 41, 47, 4096)),
 ]
 
@@ -228,9 +232,11 @@ def test_compiled_blocks_say_the_same(block: Block) -> None:
         (block.bin, (a,)),
     ):
         plain, compiled = eager(*operands), jax.jit(eager)(*operands)
-        np.testing.assert_allclose(compiled, plain, atol=1e-5 if isinstance(block, Real) else 0, err_msg=str(eager))
+        np.testing.assert_allclose(
+            compiled, plain, atol=1e-5 if isinstance(block, Continuous) else 0, err_msg=str(eager)
+        )
     there = jax.jit(lambda b, a: block.compose(a, block.difference(b, a)))(b, a)
-    np.testing.assert_allclose(there, b, atol=1e-5 if isinstance(block, Real) else 0)
+    assert_equal(block, there, b)
 
 
 @pytest.mark.parametrize("block", [Natural(), Integer()], ids=["natural", "integer"])
@@ -294,3 +300,46 @@ def test_a_count_below_zero_is_outside() -> None:
     assert not Natural().contains(below)
     assert Integer().contains(below)
     assert not Integer().contains(jnp.float32(-(2**24) - 2))
+
+
+def test_the_circle_takes_the_shortest_way_round() -> None:
+    block = Circle(360.0, 30.0)
+    a, b = jnp.array([350.0, 10.0, 0.0, 90.0]), jnp.array([10.0, 350.0, 180.0, 300.0])
+    np.testing.assert_allclose(block.difference(b, a), [20, -20, -180, -150])
+    assert block.close(jnp.float32(352), jnp.float32(6))
+    assert not block.close(jnp.float32(352), jnp.float32(8))
+    assert block.parse("-30") == block.parse("330") == block.parse("690") == 330
+
+
+def test_the_circle_is_regressed_as_cosine_and_sine_in_this_order() -> None:
+    """The appendix swaps the two between output and target; its loss would be least at a mirrored angle."""
+    block, angle = Circle(360.0, 30.0), jnp.arange(0.0, 360.0, 7.0)
+    output = jnp.stack([jnp.cos(jnp.deg2rad(angle)), jnp.sin(jnp.deg2rad(angle))], axis=-1)
+    np.testing.assert_allclose(block.decode(3 * output), angle, atol=1e-3)
+    losses = jax.vmap(lambda a: block.regression_loss(output, jnp.full(len(angle), a)))(angle)
+    assert jnp.array_equal(jnp.argmin(losses, axis=0), jnp.arange(len(angle)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 41])
+def test_the_dihedral_group_agrees_with_matrices(n: int) -> None:
+    """A change acts on the picture as one sees it: its matrix multiplies from the left."""
+    turn, mirror = 2 * np.pi / n, np.diag([-1.0, 1.0])
+    rotations = [
+        np.array([[np.cos(k * turn), -np.sin(k * turn)], [np.sin(k * turn), np.cos(k * turn)]]) for k in range(n)
+    ]
+    matrices = np.array([*rotations, *(rotation @ mirror for rotation in rotations)])
+    block = Dihedral(n)
+    a, d = (jnp.asarray(codes.ravel().astype(np.float32)) for codes in np.indices((2 * n, 2 * n)))
+    after = matrices[np.asarray(block.compose(a, d), int)]
+    np.testing.assert_allclose(after, matrices[np.asarray(d, int)] @ matrices[np.asarray(a, int)], atol=1e-9)
+
+
+def test_the_order_of_changes_matters_in_the_dihedral_group() -> None:
+    block, turn, mirror = Dihedral(4), jnp.float32(1), jnp.float32(4)
+    assert block.then(turn, mirror) != block.then(mirror, turn)
+    # From the wrong side, b·a⁻¹ instead of a⁻¹·b, the difference leads elsewhere.
+    a, b = turn, mirror
+    assert block.compose(a, block.difference(b, a)) == b
+    assert block.compose(a, block.then(b, block.inverse(a))) != b
+    assert [block.format(x) for x in (0.0, 3.0, 4.0, 6.0)] == ["0", "3", "m0", "m2"]
+    assert block.format_delta(5.0) == "mirrored and turned by 1"

@@ -10,6 +10,7 @@ import pytest
 from saplan.algebra import Block, Cyclic, Exogenous, Integer, Natural, Product, Real
 from saplan.cli import main
 from saplan.envs.check import check_world
+from saplan.envs.gymnasium_env import gym_world
 from saplan.envs.jax_env import JaxWorld, jax_world
 
 
@@ -74,7 +75,8 @@ def test_what_no_action_causes() -> None:
 
     texts = complaints(Natural(), hunger)
     assert any("changed under every action" in text and "Exogenous" in text for text in texts)
-    assert complaints(Exogenous(Natural()), hunger) == []
+    (text,) = complaints(Exogenous(Natural()), hunger)
+    assert "no change is left to plan with" in text, "a single attribute that changes by itself is not enough"
 
 
 def test_a_hidden_precondition() -> None:
@@ -123,3 +125,31 @@ def test_the_command(
     assert ended == code
     captured = capsys.readouterr()
     assert said in captured.out + captured.err
+
+
+def test_a_world_in_which_everything_changes_by_itself() -> None:
+    (text,) = complaints(Integer(), lambda x, a, s, k: x + 1)
+    assert "this world does not fit" in text
+    (text,) = complaints(Exogenous(Integer()), lambda x, a, s, k: x + 1)
+    assert "no change is left to plan with" in text
+
+
+def test_random_moves() -> None:
+    def slippery(x: Any, action: Any, state: Any, key: Any) -> Any:
+        return jnp.clip(x + jnp.where(jax.random.bernoulli(key, 0.7), 1, -1) * jnp.array([1, -1, 0])[action], 0, 4)
+
+    said = [finding.text for finding in check_world(world(Natural(), slippery), 200, 16)]
+    assert any("moves are random" in text and "random_moves=True" in text for text in said)
+    said = [finding.text for finding in check_world(world(Natural(), up_and_down), 200, 16)]
+    assert not any("moves are random" in text for text in said)
+
+
+def test_mountain_car_does_not_fit() -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    made = gym_world(
+        gymnasium.envs.classic_control.MountainCarEnv, Product.of(position=Real(0.1), velocity=Real(0.01)),
+        lambda seen, info, env: tuple(map(float, seen)), ["position=0.5"], name="MountainCar",
+    )  # fmt: skip
+    said = [finding.text for finding in check_world(made, 60, 4) if finding.wrong]
+    assert any("this world does not fit: position, velocity change by themselves" in text for text in said)
+    assert not any("Exogenous(...)" in text for text in said)

@@ -92,13 +92,13 @@ def test_a_box_says_what_the_goal_says():
         assert np.isfinite(box).all()
         for _ in range(200):
             rho = np.array([rng.integers(6), rng.uniform(-8, 8)], np.float32)
-            assert box_reached(achieved_box(space, rho, 64.0), box) == bool(goal.reached(jnp.asarray(rho)))
+            assert box_reached(space, achieved_box(space, rho, 64.0), box) == bool(goal.reached(jnp.asarray(rho)))
 
 
 def test_a_free_attribute_is_free_even_beyond_the_limit():
     space = Product.of(count=Natural(), other=Natural())
     box = goal_box(space, parse_goal(space, "count=3"), 8.0)
-    assert box_reached(achieved_box(space, np.array([3, 1000], np.float32), 8.0), box)
+    assert box_reached(space, achieved_box(space, np.array([3, 1000], np.float32), 8.0), box)
 
 
 def test_reaching_the_goal_ends_the_episode():

@@ -52,9 +52,9 @@ def choose(game: Game[Any], state: Any, target: jax.Array, dice: jax.Array) -> t
     chosen = places[jnp.argmax(jnp.cumsum(present) > dice[0] * jnp.sum(present))]
     stale = (target == agent) | ~jnp.any(places == target) | (dice[1] < 0.1)
     target = jnp.where(stale, chosen, target)
-    vertical = jnp.where(target // 19 < agent // 19, 0, 1)
-    horizontal = jnp.where(target % 19 < agent % 19, 2, 3)
-    straight = jnp.where(target // 19 == agent // 19, 1.0, jnp.where(target % 19 == agent % 19, 0.0, 0.5))
+    vertical = jnp.where(target // 32 < agent // 32, 0, 1)
+    horizontal = jnp.where(target % 32 < agent % 32, 2, 3)
+    straight = jnp.where(target // 32 == agent // 32, 1.0, jnp.where(target % 32 == agent % 32, 0.0, 0.5))
     walk = jnp.where(dice[2] < straight, horizontal, vertical)
     stands = jnp.any(places == agent)
     drift = jnp.where(stands & (dice[3] < 0.4), game.actions.index("interact"), walk)

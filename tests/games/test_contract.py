@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from saplan.errors import InputError
-from saplan.games import GAMES, Exchange, Game, Mining, Switches, make_game
+from saplan.games import GAMES, Arm, Exchange, Game, Mining, Switches, Tiles, make_game
 from saplan.games.contract import check_game
 from saplan.games.grid import MapRules
 
@@ -32,6 +32,11 @@ RULES: dict[str, Game[Any]] = {
     "few deposits": Mining(deposits=1),
     "large dense maps": Switches(maps=MapRules(smallest=10, largest=10, blocked=0.2)),
     "open maps": Mining(maps=MapRules(blocked=0.0)),
+    "a hole in S": Mining(hole=(4.5, 5.0, 7.5, 8.0)),
+    "maps twice as wide": Switches(most=8, maps=MapRules(smallest=15, largest=20)),
+    "far post": Arm(distance=1.5, turn=30.0, tolerance=20.0),
+    "one piece": Tiles(kinds=1),
+    "four pieces": Tiles(kinds=4),
 }
 
 every_game = pytest.mark.parametrize("game", RULES.values(), ids=RULES.keys())
@@ -234,6 +239,29 @@ def test_feasible_in_mining_is_the_chance_of_staying_inside() -> None:
         assert np.array_equal(probabilities[:, 3 + j], in_arch(points - unit))
 
 
+def test_feasible_in_arm_is_a_turn_clear_of_the_post() -> None:
+    """The post cuts the circle of the shoulder, and no turn crosses the cut."""
+    game, rng = Arm(), np.random.default_rng(0)
+    postures = rng.uniform(0, 360, (4000, 2)).astype(np.float32)
+    clear = np.asarray(game.clear(jnp.asarray(postures)))
+    assert 0.1 < np.mean(~clear) < 0.25
+    cut = np.abs(postures[:, 0] - 120) < np.degrees(np.arcsin(0.3 / 0.9)) - 0.1
+    assert not np.any(clear & cut)
+    possible = feasibility(game, postures[clear])
+    assert np.all(possible.any(axis=1))
+    right = (postures[clear][:, 0] < 120) & (postures[clear][:, 0] > 120 - 22.5)
+    assert not np.any(possible[right, 0])
+
+
+@pytest.mark.parametrize("kinds", [1, 2, 3])
+def test_feasible_in_tiles_follows_the_choice(kinds: int) -> None:
+    game, rng = Tiles(kinds=kinds), np.random.default_rng(0)
+    rhos = np.column_stack([rng.integers(0, 8, (50, kinds)), rng.integers(0, kinds, 50)])
+    for rho, row in zip(rhos, feasibility(game, rhos), strict=True):
+        chosen = [float(rho[-1] == kind) for kind in range(kinds)]
+        assert row.tolist() == [*chosen, *chosen] + [1.0] * (kinds > 1)
+
+
 @pytest.mark.parametrize("name", GAMES)
 def test_no_key_is_used_twice(name: str) -> None:
     game = make_game(name)
@@ -302,11 +330,18 @@ def test_the_scene_shows_what_is_there(name: str) -> None:
         lambda: Mining(yield_low=-1.0),
         lambda: Mining(dumps=0.0),
         lambda: Mining(inner=7.0, outer=7.0),
+        lambda: Arm(turn=100.0),
+        lambda: Arm(tolerance=10.0),
+        lambda: Arm(distance=0.2),
+        lambda: Arm(radius=0.0),
+        lambda: Arm(post=float("inf")),
+        lambda: Tiles(kinds=0),
+        lambda: Tiles(kinds=5),
         lambda: Switches(maps=MapRules(smallest=3, largest=3)),
         lambda: Exchange(maps=MapRules(smallest=5, largest=5)),
         lambda: Mining(maps=MapRules(smallest=3, largest=3)),
         lambda: MapRules(smallest=2),
-        lambda: MapRules(largest=11),
+        lambda: MapRules(largest=33),
         lambda: MapRules(smallest=9, largest=8),
         lambda: MapRules(blocked=-0.1),
         lambda: MapRules(blocked=0.5),

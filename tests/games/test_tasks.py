@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saplan.algebra import Real
-from saplan.games import Exchange, Game, Mining, Switches, task_set
+from saplan.algebra.real import Continuous
+from saplan.games import Arm, Exchange, Game, Mining, Switches, Tiles, task_set
 from saplan.games.exchange import GIVES, TAKES
 from saplan.games.grid import MapRules
 
@@ -21,6 +21,8 @@ TASK_GAMES: dict[str, Game[Any]] = {
     "switches": Switches(),
     "exchange": Exchange(),
     "mining": Mining(),
+    "arm": Arm(),
+    "tiles": Tiles(),
     "one switch": Switches(kinds=1),
     "two kinds of exchange": Exchange(kinds=2, gives=((0, 2), (3, 0)), takes=((0, 1), (1, 0)), most=4),
     "open maps": Switches(kinds=2, maps=MapRules(blocked=0.0)),
@@ -59,13 +61,13 @@ def test_tasks_are_fixed_by_their_seed_and_can_be_asked(name: str, request: pyte
 
     rhos = jax.vmap(game.attributes)(states)
     assert jnp.all(game.space.contains(rhos))
-    low, high = np.asarray(goals.low), np.asarray(goals.high)
+    low, high, middle = np.asarray(goals.low), np.asarray(goals.high), goals.centre(game.space)
     for k, block in enumerate(game.space.blocks):
         named = np.isfinite(low[:, k])
         assert np.array_equal(named, np.isfinite(high[:, k]))
-        assert jnp.all(block.contains(jnp.asarray((low[named, k] + high[named, k]) / 2)))
-    # A mining goal may by chance lie where the game starts.
-    real = any(isinstance(block, Real) for block in game.space.blocks)
+        assert jnp.all(block.contains(jnp.asarray(middle[named, k])))
+    # A goal on ℝ or S¹ may by chance lie where the game starts.
+    real = any(isinstance(block, Continuous) for block in game.space.blocks)
     assert np.mean(goals.reached(rhos)) <= (0.05 if real else 0)
 
 
@@ -238,3 +240,56 @@ def test_mining_starts_in_the_feet_and_asks_for_any_point() -> None:
     assert np.all(np.isinf(goals.low[:, 2]))
     # Independent: where one starts says nothing about where one should go.
     assert abs(np.corrcoef(starts[:, 0], targets[:, 0])[0, 1]) < 0.1
+
+
+def test_arm_asks_for_any_posture_clear_of_the_post() -> None:
+    game = Arm()
+    states, goals = fixed_tasks(game)
+    for postures in (np.asarray(states.angles), goals.centre(game.space)):
+        assert jnp.all(game.clear(jnp.asarray(postures)))
+        # The elbow is uniform but for what the post takes away; chi-square with 11 degrees of freedom.
+        table = np.histogram(postures[:, 0], bins=12, range=(0, 360))[0]
+        assert table[3] + table[4] < 0.06 * TASKS  # 90 to 150 degrees, most of which the post takes
+        free = np.delete(table, [2, 3, 4, 5])
+        assert np.sum((free - free.mean()) ** 2 / free.mean()) < 35
+    assert np.any(np.asarray(goals.low) > np.asarray(goals.high))  # some goals go round through zero
+
+
+def test_tiles_asks_for_any_orientations_but_those_at_the_start() -> None:
+    game = Tiles()
+    states, goals = fixed_tasks(game)
+    wanted, pieces = np.asarray(goals.low)[:, :3].astype(int), np.asarray(states.pieces).astype(int)
+    assert not np.any(np.all(wanted == pieces, axis=1))
+    assert not np.isfinite(np.asarray(goals.low)[:, 3]).any()
+    for k in range(3):
+        table = np.zeros((8, 8))
+        np.add.at(table, (pieces[:, k], wanted[:, k]), 1)
+        # Chi-square with 63 degrees of freedom exceeds 125 with probability 1e-5.
+        assert np.sum((table - TASKS / 64) ** 2 / (TASKS / 64)) < 125
+
+
+@pytest.mark.parametrize(("game", "most"), [(Arm(), 16), (Tiles(), 10)], ids=["arm", "tiles"])
+def test_goals_at_a_distance_of_arm_and_tiles(game: Game[Any], most: int) -> None:
+    """The shortest path by the rules is as long as asked for; the post can only make it longer."""
+    assert game.farthest_goal == most
+    deltas = jnp.array([delta for _, delta in game.admissible()])
+    each = jax.jit(jax.vmap(jax.vmap(game.feasible, (None, 0)), (0, None)))
+    for distance in (1, 2, 5):
+        keys = jax.random.split(jax.random.key(distance), 4)
+        for key in keys:
+            rho = np.asarray(game.attributes(game.reset(key)))
+            value, asked = jax.jit(game.goal_at)(key, jnp.asarray(rho), jnp.int32(distance))
+            layer, depth = {tuple(np.round(rho, 2).tolist())}, 0
+            met = set(layer)
+            while not any(np.all(near(game, np.array(place), value) | ~np.asarray(asked)) for place in layer):
+                nodes = jnp.array(sorted(layer))
+                ends = np.asarray(game.space.compose(nodes[:, None], deltas[None]))[np.asarray(each(nodes, deltas)) > 0]
+                layer = {tuple(place) for place in np.round(ends, 2).tolist()} - met
+                met |= layer
+                depth += 1
+            assert depth >= distance if isinstance(game, Arm) else depth == distance
+
+
+def near(game: Game[Any], rho: np.ndarray, value: Any) -> np.ndarray:
+    apart = np.abs(rho - np.asarray(value))
+    return np.minimum(apart, np.array([block.period for block in game.space.blocks]) - apart) < 0.1

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saplan.games import Exchange, Game, Mining, Switches
+from saplan.games import Arm, Exchange, Game, Mining, Switches, Tiles
 
 from .play import GAMES, STEPS, Play, long_play
+from .twins.arm import ArmTwin
 from .twins.board import Board, Cell
 from .twins.exchange import COLOURS, ExchangeTwin
 from .twins.mining import MiningTwin
 from .twins.switches import SwitchesTwin
+from .twins.tiles import TilesTwin
 
-PITCH, SIDE = 19, 10
+PITCH, WINDOW, SIDE = 32, 19, 10
 
 
 def cell(place: int) -> Cell:
@@ -46,6 +48,19 @@ def mining_twin(play: Play, g: int) -> MiningTwin:
     return MiningTwin(board_of(play.states.ground, g), items, play.states.minerals[0, g].tolist())
 
 
+def arm_twin(play: Play, g: int) -> ArmTwin:
+    turns = [(0, 1), (0, -1), (1, 1), (1, -1)]
+    cranks = {cell(place): turn for place, turn in zip(play.states.places[0, g], turns, strict=True)}
+    return ArmTwin(board_of(play.states.ground, g), cranks, play.states.angles[0, g].tolist())
+
+
+def tiles_twin(play: Play, g: int) -> TilesTwin:
+    names = ["turntable", "mirror", "carousel"]
+    stations = {cell(place): name for place, name in zip(play.states.places[0, g], names, strict=True)}
+    pieces, chosen = play.states.pieces[0, g].tolist(), int(play.states.chosen[0, g])
+    return TilesTwin(board_of(play.states.ground, g), stations, pieces, chosen)
+
+
 def read_words(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The edge distances, and the codes of the seen items (see `item_codes`) sorted, absent ones first as -1.
 
@@ -53,8 +68,8 @@ def read_words(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     edges, items = words[..., :4].astype(int) - 1, words[..., 4:].astype(int) - 1 - 4 * SIDE
     assert np.array_equal(edges // SIDE, np.broadcast_to(np.arange(4), edges.shape))
-    kind, offset = np.divmod(items, PITCH * PITCH)
-    down, right = offset // PITCH - 9, offset % PITCH - 9
+    kind, offset = np.divmod(items, WINDOW * WINDOW)
+    down, right = offset // WINDOW - 9, offset % WINDOW - 9
     absent = words[..., 4:] == 0
     assert np.all(absent | (items >= 0))
     return edges % SIDE, np.sort(np.where(absent, -1, kind * 10_000 + (down + 50) * 100 + right + 50), axis=-1)
@@ -85,7 +100,8 @@ def replay(game: Game[Any], play: Play, make_twin: Callable[[Play, int], Any], t
             where = f"game {g}, step {t}, after {names[t - 1] if t else 'reset'}"
             assert twin.board.agent == divmod(agents[t], PITCH), where
             assert len(rhos[t]) == len(twin.attributes())
-            assert all(abs(x - y) <= tolerance for x, y in zip(rhos[t], twin.attributes(), strict=True)), where
+            for block, x, y in zip(game.space.blocks, rhos[t], twin.attributes(), strict=True):
+                assert min(abs(x - y), block.period - abs(x - y)) <= tolerance, where
             assert borders[t] == list(twin.board.edges()), where
             assert seen[t] == item_codes(twin.seen(), slots), where
             assert over[t] == (twin.over() if hasattr(twin, "over") else False), where
@@ -130,6 +146,20 @@ def test_mining_agrees_with_its_twin() -> None:
     changes = {"buy": 300, "dig 0": 100, "dig 1": 100, "dump 0": 100, "dump 1": 50}
     refusals = {"refused dig 0": 50, "refused dig 1": 10, "refused dump 0": 100, "refused dump 1": 100}
     assert_happened(happened, {**changes, **refusals, "refused purchase": 100, "bare hands": 300, "bump": 1000})
+
+
+def test_arm_agrees_with_its_twin() -> None:
+    game = Arm()
+    happened = replay(game, long_play(game), arm_twin, 1e-2)
+    turns = {f"turn {joint} {sign}": 1000 for joint in (0, 1) for sign in ("+1", "-1")}
+    assert_happened(happened, {**turns, **{f"refused {turn}": 50 for turn in turns}, "bump": 1000})
+
+
+def test_tiles_agrees_with_its_twin() -> None:
+    game = Tiles()
+    happened = replay(game, long_play(game), tiles_twin, 0.0)
+    changes = {f"{station} {piece}": 500 for station in ("turntable", "mirror") for piece in range(3)}
+    assert_happened(happened, {**changes, "carousel": 1000, "bump": 1000, "nothing here": 1000})
 
 
 @pytest.mark.parametrize("word", [0, 1, 40, 41, 41 + 361 - 1])

@@ -115,7 +115,9 @@ def test_lessons_are_true_and_never_ask_for_what_already_holds() -> None:
 
 
 def test_a_game_without_distances_is_refused() -> None:
-    with pytest.raises(InputError, match=r"does not fit corridor: .* \(known: switches, exchange, mining\)"):
+    with pytest.raises(
+        InputError, match=r"does not fit corridor: .* \(known: switches, exchange, mining, arm, tiles\)"
+    ):
         METHOD.settings_for(GAME)
     with pytest.raises(InputError, match="have no distances"):
         GAME.goal_at(jax.random.key(0), jnp.zeros(2), jnp.int32(1))

@@ -1,5 +1,6 @@
 """The oracle solves what can be solved, by walks that are as short as they can be."""
 
+import math
 import operator
 
 import equinox as eqx
@@ -10,7 +11,7 @@ import pytest
 
 from saplan.errors import InputError
 from saplan.games import Mining, make_game, task_set
-from saplan.games.grid import NOWHERE, PITCH, SIDE
+from saplan.games.grid import NOWHERE, PITCH, SIDE, to_cell
 from saplan.goals import parse_goal
 from saplan.methods.oracle import FAR, MiningOracle, Oracle, all_walks, items, walks
 from saplan.planning import Outcome
@@ -38,7 +39,7 @@ def test_walks_are_shortest(name: str) -> None:
     game = make_game(name)
     for key in jax.random.split(jax.random.key(0), 5):
         state = game.reset(key)
-        lengths = np.asarray(jax.jit(walks)(state.ground, items(state)))
+        lengths = np.asarray(jax.jit(walks, static_argnums=2)(state.ground, items(state), SIDE))
         for item, place in enumerate(items(state).tolist()):
             truth = {} if place == NOWHERE else plain_walk(state.ground, place)
             for cell in range(SIDE * SIDE):
@@ -62,7 +63,8 @@ def test_a_task_of_one_change_takes_the_walk_and_one_more() -> None:
     goals = type(goal)(np.tile(goal.low, (12, 1)), np.tile(goal.high, (12, 1)))
     result = Oracle(game).executor(states, goals).run(50, 0)
     store = np.asarray(all_walks(states))[:, game.minerals * game.deposits]
-    cell = np.asarray(states.ground.agent) // PITCH * SIDE + np.asarray(states.ground.agent) % PITCH
+    side = math.isqrt(store.shape[-1])
+    cell = np.asarray(to_cell(states.ground.agent, side))
     np.testing.assert_array_equal(result.steps, store[np.arange(12), cell] + 1)
 
 

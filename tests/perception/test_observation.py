@@ -35,7 +35,17 @@ def test_the_shelf_shows_what_is_held(name: str) -> None:
     states = states_of(game)
     shelf, rho = np.asarray(jax.vmap(game.shelf)(states)), np.asarray(jax.vmap(game.attributes)(states))
     full = shelf.sum(axis=2)
-    held = {"switches": rho[:, 3:6], "exchange": rho[:, 3:], "mining": np.c_[rho[:, :2] / 0.5, rho[:, 2]]}[name]
+    held = {
+        "switches": lambda: rho[:, 3:6],
+        "exchange": lambda: rho[:, 3:],
+        "mining": lambda: np.c_[rho[:, :2] / 0.5, rho[:, 2]],
+        "arm": lambda: np.ones((N, 2)),
+        "tiles": lambda: np.ones((N, 4)),
+    }[name]()
+    if name == "arm":  # the fullest cell of twelve is the nearest to the angle
+        assert np.array_equal(shelf.argmax(axis=2), np.rint(rho / 30) % 12)
+    if name == "tiles":
+        assert np.array_equal(shelf.argmax(axis=2), rho)
     assert np.allclose(full, held, atol=1e-4)
     # In words an amount is told up to half a shade of a place, and nothing is told of an empty place.
     words = np.asarray(jax.vmap(Observer(game).words)(states))[:, game.slots :]

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from saplan.algebra import Block, Categorical, Cyclic, Integer, Natural, Product
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Integer, Natural, Product
+from saplan.goals import meets
 from saplan.planning.needs import Needs
 from saplan.planning.problem import Problem
 from tests.planning.worlds import dijkstra
@@ -29,10 +30,11 @@ class SmallProblem:
         self.problem = Problem(space, start, *self._goal(blocks), self.deltas, costs.astype(float), self.needs)
 
     def _block(self) -> Block:
-        kind = self.random.choice(["natural", "natural", "integer", "cyclic", "labels"])
+        kind = self.random.choice(["natural", "natural", "integer", "cyclic", "labels", "dihedral", "circle"])
         size = int(self.random.integers(2, 5))
         labels = Categorical(tuple("wxyz"[:size]))
-        return {"natural": Natural(), "integer": Integer(), "cyclic": Cyclic(size), "labels": labels}[str(kind)]
+        circles = {"cyclic": Cyclic(size), "dihedral": Dihedral(size), "circle": Circle(float(size), 1.0)}
+        return {"natural": Natural(), "integer": Integer(), "labels": labels, **circles}[str(kind)]
 
     def _value(self, block: Block) -> int:
         if isinstance(block, Natural):
@@ -49,8 +51,10 @@ class SmallProblem:
                     delta.append(0)
                 elif isinstance(block, Categorical):
                     delta.append(1 + int(self.random.integers(0, block.n**2)))
-                elif isinstance(block, Cyclic):
-                    delta.append(int(self.random.integers(0, block.q)))
+                elif isinstance(block, Cyclic | Dihedral):
+                    delta.append(int(self.random.integers(0, block.bins)))
+                elif isinstance(block, Circle):
+                    delta.append(int(self.random.integers(-block.bins // 2, block.bins // 2)))
                 else:
                     delta.append(int(self.random.integers(-3, 4)))
             if any(delta):
@@ -62,7 +66,7 @@ class SmallProblem:
         none, allowed = Needs.none(changes, len(blocks)), {}
         for change in range(changes):
             for i, block in enumerate(blocks):
-                if self.random.uniform() < 0.75:
+                if self.random.uniform() < 0.75 or isinstance(block, Circle):
                     continue
                 if isinstance(block, Natural | Integer):
                     if self.random.uniform() < 0.7:
@@ -82,6 +86,8 @@ class SmallProblem:
             kind = self.random.uniform()
             if kind < 0.35:
                 low[i], high[i] = -np.inf, np.inf
+            elif isinstance(block, Circle):
+                low[i], high[i] = (value[i] - 0.25) % block.period, (value[i] + 0.25) % block.period
             elif kind < 0.5 and block.ordered:
                 high[i] = np.inf
             elif kind < 0.6 and block.ordered:
@@ -106,8 +112,12 @@ class SmallProblem:
                 if d and (d - 1) // block.n != x:
                     return None
                 end.append((d - 1) % block.n if d else x)
-            elif isinstance(block, Cyclic):
-                end.append((x + d) % block.q)
+            elif isinstance(block, Cyclic | Circle):
+                end.append((x + d) % block.bins)
+            elif isinstance(block, Dihedral):
+                # A mirrored change turns the other way what came before it.
+                turn = (d + (-x if d >= block.n else x)) % block.n
+                end.append(turn + block.n * ((x >= block.n) != (d >= block.n)))
             else:
                 end.append(x + d)
                 if self.capped and abs(end[-1]) > MOST:
@@ -121,7 +131,7 @@ class SmallProblem:
 
         def neighbours(rho: tuple[float, ...]) -> list[tuple[tuple[float, ...], float]]:
             ends = [(self.end(rho, j), float(cost)) for j, cost in enumerate(self.problem.costs)]
-            lines = [not isinstance(block, Categorical | Cyclic) for block in self.problem.space.blocks]
+            lines = [isinstance(block, Natural | Integer) for block in self.problem.space.blocks]
             return [
                 (end, cost)
                 for end, cost in ends
@@ -130,4 +140,4 @@ class SmallProblem:
 
         low, high = self.problem.low, self.problem.high
         start = tuple(map(float, self.problem.start))
-        return dijkstra(start, neighbours, lambda rho: bool(np.all((low <= rho) & (rho <= high))))
+        return dijkstra(start, neighbours, lambda rho: bool(np.all(meets(low, high, np.array(rho)))))

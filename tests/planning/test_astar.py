@@ -8,7 +8,7 @@ from saplan.planning.equation import solve
 from saplan.planning.graph import Edges
 from saplan.planning.heuristic import potential
 from saplan.planning.problem import Problem
-from saplan.planning.search import Outcome
+from saplan.planning.route import Outcome
 from tests.planning.known_worlds import exchange, lights_out, switch_rules, switches
 from tests.planning.small_problems import SmallProblem
 from tests.planning.worlds import cost_along

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from saplan.algebra import Categorical, Cyclic, Exogenous, Integer, Natural, Product, Real
+from saplan.algebra import Categorical, Circle, Cyclic, Dihedral, Exogenous, Integer, Natural, Product, Real
 from saplan.errors import InputError
 from saplan.games import Exchange
+from saplan.goals import meets
 from saplan.planning.algebraic import AlgebraicPlan, find_plan
 from saplan.planning.checker import check
 from saplan.planning.equation import solve
@@ -45,7 +46,7 @@ def follow(world: SmallProblem, plan: AlgebraicPlan) -> None:
     for change, after in zip(plan.transitions, plan.rho[1:], strict=True):
         rho = world.end(rho, int(change))
         assert rho == tuple(after)
-    assert np.all((world.problem.low <= rho) & (rho <= world.problem.high))
+    assert np.all(meets(world.problem.low, world.problem.high, np.array(rho)))
     np.testing.assert_allclose(plan.cost, world.problem.costs[plan.transitions].sum())
 
 
@@ -198,3 +199,32 @@ def test_a_bound_of_nodes_is_a_status() -> None:
 def test_costs_must_not_be_negative() -> None:
     with pytest.raises(InputError, match="must not be negative"):
         Problem(Product.of(n=Natural()), np.zeros(1), np.zeros(1), np.zeros(1), np.ones((2, 1)), np.array([1.0, -1.0]))
+
+
+def test_the_equation_goes_the_shorter_way_round_a_circle() -> None:
+    space = Product.of(angle=Circle(360.0, 30.0))
+    deltas, free = np.array([[22.5], [-22.5]]), np.ones(2)
+    for start, goal, counts in (
+        (350.0, 10.0, (1, 0)),
+        (10.0, 350.0, (0, 1)),
+        (5.0, 185.0, (8, 0)),
+        (0.0, 275.0, (0, 4)),
+    ):
+        low, high = (np.array([(goal + side) % 360]) for side in (-10.0, 10.0))
+        problem = Problem(space, np.array([start]), low, high, deltas, free)
+        plan = find_plan(problem, always(problem))
+        assert plan.status is Status.OPTIMAL
+        assert plan.cost == sum(counts)
+        assert problem.reached(plan.rho[-1:])[0]
+    # 340 steps of 22.5 degrees never come nearer than 5 degrees to 95.
+    problem = Problem(space, np.zeros(1), np.array([94.0]), np.array([96.0]), deltas, free)
+    assert find_plan(problem, always(problem)).status is not Status.OPTIMAL
+
+
+@pytest.mark.parametrize(("start", "goal", "cost"), [(0, 3, 3), (0, 4, 1), (1, 4, 2), (0, 7, 2), (5, 5, 0)])
+def test_the_equation_orders_turns_and_mirrorings(start: int, goal: int, cost: int) -> None:
+    space, end = Product.of(piece=Dihedral(4)), np.array([float(goal)])
+    problem = Problem(space, np.array([float(start)]), end, end, np.array([[1.0], [4.0]]), np.ones(2))
+    plan = find_plan(problem, always(problem))
+    assert (plan.status, plan.cost) == (Status.OPTIMAL, cost)
+    assert plan.rho[-1] == goal

@@ -26,7 +26,7 @@ def line(changes: list[list[float]], costs: list[float], low: float, high: float
 
 def one_route(edges: Any, start: float, low: float, high: float, raised: Any = (), **bounds: Any) -> Any:
     landscape = Landscape(CELL, edges, **({"max_nodes": 10_000, "max_seconds": 60.0} | bounds))
-    arguments: Any = [*(np.array([[x]], np.float32) for x in (start, low, high)), raised]
+    arguments: Any = [*(np.array([[x]], np.float32) for x in (start, low, high)), [raised]]
     return landscape.routes(*arguments)[0]
 
 

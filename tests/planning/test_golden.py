@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from saplan.planning import Edges, Graph, Outcome, Plan, PlannedTransition, Route, search
-from saplan.planning.graph import NO_NODE, with_raised
+from saplan.planning.graph import NO_NODE
+from saplan.planning.search import search_in
 
 from .worlds import INFINITE, cost_along, edges_of, route, rows
 
@@ -162,20 +163,30 @@ def test_an_owner_that_is_spent_does_not_stop_the_others() -> None:
     assert routes[2].plan(np.zeros(2)).cost == 0.0
 
 
-def test_owners_do_not_see_each_other() -> None:
-    graph = Graph(rows(0, 0), np.ones(1, np.float32), DIAMOND)
-    graph.expand(np.array([0]))
-    assert graph.owner.tolist() == [0, 1, 0, 0]
-    (node,) = graph.find(rows(1), np.array([0]))
-    assert graph.rho[node].tolist() == [1.0]
-    assert graph.find(rows(1), np.array([1])).tolist() == [NO_NODE]
-    assert graph.expanded.tolist() == [True, False, False, False]
+def test_searches_share_nodes_and_scores_but_not_what_they_found() -> None:
+    scored: list[float] = []
+
+    def counted(nodes: np.ndarray) -> Edges:
+        scored.extend(nodes[:, 0].tolist())
+        return DIAMOND(nodes)
+
+    graph = Graph(np.ones(1, np.float32), counted)
+    first, second = search_in(graph, rows(0, 2), rows(3, 3), rows(3, 3))
+    again = search_in(graph, rows(0), rows(1), rows(1))[0]
+    assert sorted(scored) == [0.0, 1.0, 2.0], "each node is scored once"
+    assert first.plan(np.array([0.0])).cost == pytest.approx(5.0)
+    assert second.plan(np.array([2.0])).cost == pytest.approx(1.0)
+    assert second.node(np.array([0.0])) == NO_NODE, "another search expanded it"
+    assert second.met.tolist() == [[2.0], [3.0]]
+    assert again.plan(np.array([0.0])).cost == pytest.approx(1.0)
+    assert again.plan(np.array([2.0])).outcome is Outcome.UNREACHABLE
 
 
 def test_values_within_a_grain_are_one_node() -> None:
-    graph = Graph(rows(0), np.array([0.5], np.float32), DIAMOND)
-    assert graph.find(rows(0.2), np.array([0])).tolist() == [0]
-    assert graph.find(rows(0.3), np.array([0])).tolist() == [NO_NODE]
+    graph = Graph(np.array([0.5], np.float32), DIAMOND)
+    graph.add(rows(0))
+    assert graph.find(rows(0.2)).tolist() == [0]
+    assert graph.find(rows(0.3)).tolist() == [NO_NODE]
 
 
 def test_the_way_on_is_a_look_up() -> None:
@@ -186,16 +197,15 @@ def test_the_way_on_is_a_look_up() -> None:
     assert found.node(np.array([8.0])) == NO_NODE
 
 
-def raised(*prices: tuple[float, int, float]):
-    """The diamond with some edges dearer."""
-    return with_raised(
-        DIAMOND, [(np.array([at], np.float32), k, price) for at, k, price in prices], np.ones(1, np.float32)
-    )
+def dearer(*prices: tuple[float, int, float]) -> Route:
+    """The way from 0 to 3 with some edges of the diamond made to cost more."""
+    raised = [(np.array([at], np.float32), k, price) for at, k, price in prices]
+    return route(DIAMOND, 0, 3, raised=[raised])
 
 
 def test_a_raised_price_leads_around() -> None:
-    assert route(raised((0, 1, 0.5)), 0, 3).plan(np.array([0.0])).transitions == (1, 0), "still cheaper"
-    found = route(raised((0, 1, 0.5), (0, 1, 2.0)), 0, 3)
+    assert dearer((0, 1, 0.5)).plan(np.array([0.0])).transitions == (1, 0), "still cheaper"
+    found = dearer((0, 1, 0.5), (0, 1, 2.0))
     plan = found.plan(np.array([0.0]))
     assert plan.transitions == (0, 0), "prices add up"
     assert plan.cost == pytest.approx(cost_along(DIAMOND, plan)) == pytest.approx(6.0)
@@ -203,14 +213,19 @@ def test_a_raised_price_leads_around() -> None:
 
 
 def test_a_price_raised_elsewhere_changes_nothing() -> None:
-    assert route(raised((77, 0, 10.0)), 0, 3).plan(np.array([0.0])).cost == pytest.approx(5.0)
-    assert with_raised(DIAMOND, [], np.ones(1, np.float32)) is DIAMOND
+    assert dearer((77, 0, 10.0)).plan(np.array([0.0])).cost == pytest.approx(5.0)
 
 
-def test_raising_prices_leaves_the_edges_as_they_were() -> None:
-    before = DIAMOND(rows(0))[1].copy()
-    raised((0, 1, 5.0))(rows(0))
-    np.testing.assert_array_equal(DIAMOND(rows(0))[1], before)
+def test_raised_prices_are_those_of_one_search() -> None:
+    raised = [[(np.zeros(1, np.float32), 1, 9.0)], []]
+    graph = Graph(np.ones(1, np.float32), DIAMOND)
+    dear, plain = search_in(graph, rows(0, 0), rows(3, 3), rows(3, 3), raised=raised)
+    assert dear.plan(np.array([0.0])).cost == pytest.approx(6.0)
+    assert plain.plan(np.array([0.0])).cost == pytest.approx(5.0)
+    successors = dear.successors(np.array([0.0], np.float32))
+    assert successors is not None
+    np.testing.assert_allclose(successors.cost, [1.0, 13.0])
+    np.testing.assert_allclose(successors.raised, [0.0, 9.0])
 
 
 def test_a_plan_can_begin_with_another_transition_than_the_cheapest() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from saplan.planning import Outcome, search
-from saplan.planning.graph import with_raised
 
 from .worlds import INFINITE, Lattice, cost_along, route, rows
 
@@ -69,8 +68,7 @@ def test_a_raised_price_is_an_edge_that_costs_more(seed: int) -> None:
     if not plan.transitions:
         return
     raised = [(np.array(start, np.float32), plan.transitions[0], 3.0)]
-    edges = with_raised(world.edges, raised, np.ones(len(start), np.float32))
-    dearer = route(edges, start, low, high).plan(np.array(start, np.float32))
+    dearer = route(world.edges, start, low, high, raised=[raised]).plan(np.array(start, np.float32))
     world.price[(*start, plan.transitions[0])] += 3.0
     assert dearer.cost == pytest.approx(world.cheapest(start, low, high), abs=1e-5)
     assert cost_along(world.edges, dearer) == pytest.approx(dearer.cost, abs=1e-5)

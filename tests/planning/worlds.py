@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from saplan.planning import EdgeFunction, Edges, Plan, Route, search
+from saplan.planning import EdgeFunction, Edges, Graph, Plan, Route
+from saplan.planning.search import search_in
 
 Table = dict[int, list[tuple[int, float]]]
 """From every node the (end, cost) of its transitions, in order."""
@@ -38,7 +39,7 @@ def route(edges: EdgeFunction, start: object, low: object, high: object | None =
     """One search for low <= ρ <= high, or for exactly `low`."""
     starts = rows(start)
     grain = np.ones(starts.shape[1], np.float32)
-    (found,) = search(starts, rows(low), rows(low if high is None else high), grain, edges, **bounds)
+    (found,) = search_in(Graph(grain, edges), starts, rows(low), rows(low if high is None else high), **bounds)
     return found
 
 

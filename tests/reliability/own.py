@@ -1,6 +1,7 @@
 """Worlds of one's own, so small that everything about them is known: a tower for Gymnasium, a row of lamps for JAX."""
 
 import time
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -13,6 +14,7 @@ from saplan.algebra import Cyclic, Natural, Product
 from saplan.envs.episodes import Host
 from saplan.envs.gymnasium_env import GymWorld, gym_world
 from saplan.envs.jax_env import JaxWorld, jax_world
+from saplan.envs.player import Player
 from saplan.envs.pool import Pool
 
 FLOORS = 4
@@ -61,7 +63,7 @@ def tower(make: Any = Tower, **more: Any) -> GymWorld:
 
 
 def build() -> Host:
-    return Host(Tower, height, SPACE)
+    return Host(partial(Player, Tower, height, SPACE))
 
 
 def restarted(world: GymWorld, processes: int = 0) -> GymWorld:

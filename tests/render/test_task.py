@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saplan.errors import InputError
-from saplan.games import Mining
+from saplan.games import GAMES, Mining
 from saplan.render.plane import plane_of
 from saplan.render.start import BUDGET, start
 from saplan.render.task import Task
@@ -113,7 +113,7 @@ def test_a_run_is_a_world_of_its_own() -> None:
     world = Worlds(run).first
     assert world.name == run
     assert world.methods == ("curriculum", "structured", "oracle")
-    assert list(Worlds(run).worlds) == [run, "switches", "exchange", "mining"]
+    assert list(Worlds(run).worlds) == [run, *GAMES]
     assert next(iter(Worlds("mining").worlds)) == "mining"
     assert all((world.trained[0] or 0) > 1e6 for world in Worlds().worlds.values())
 

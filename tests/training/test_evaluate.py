@@ -17,7 +17,7 @@ from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER, PlannerSettings
 from saplan.methods.curriculum import CurriculumAgent, CurriculumSettings
 from saplan.methods.executor import Attempt, EvalResult
 from saplan.methods.oracle import Oracle
-from saplan.methods.plan_executor import PlanExecutor
+from saplan.methods.plan_executor import FirstEdges, PlanExecutor
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.planning import Outcome, Successors
 from saplan.training.evaluate import causes_of_failure, evaluate, success_by_group
@@ -89,7 +89,7 @@ def executor(
     planning=DEFAULT_PLANNER,
 ):
     goal, agent = Goal(jnp.array([low]), jnp.array([high])), agent or trained()
-    return PlanExecutor(agent, agent.routes, jax.tree.map(lambda x: x[None], state), goal, planning)
+    return PlanExecutor(agent, agent.route_finder(planning), jax.tree.map(lambda x: x[None], state), goal, planning)
 
 
 def test_who_is_there_takes_no_step() -> None:
@@ -155,8 +155,10 @@ def test_an_attempt_that_takes_too_long_is_closed_and_its_edge_priced_up(patienc
     assert result.attempts == [Attempt(0, (0.0, 0.0), TOGGLE, False, steps)] * 2
     route = one.routes[0]
     assert route is not None
-    node = route.node(np.zeros(2))
-    assert route.graph.cost[node, toggle] == pytest.approx(before + 2 * STRICT.penalty, rel=1e-4)
+    successors = route.successors(np.zeros(2, np.float32))
+    assert successors is not None
+    assert successors.cost[toggle] == pytest.approx(before + 2 * STRICT.penalty, rel=1e-4)
+    assert route.graph.cost[route.node(np.zeros(2)), toggle] == pytest.approx(before), "other tasks share the graph"
 
 
 def test_causes_of_failure() -> None:
@@ -206,7 +208,9 @@ def test_the_critic_does_not_forget_that_a_transition_failed(monkeypatch: pytest
     found = Successors(np.array([1.25, 1.0]), raised, total, nearer, probability, steps)
     for successors, chosen, cost in ((found, 1, [2.25, 2.1]), (found._replace(raised=np.zeros(2)), 0, [2.0, 2.1])):
         monkeypatch.setattr(type(one.routes[0]), "successors", lambda *_, given=successors: given)
-        decision = one._decide(0, first, steps)
+        priced = FirstEdges(first[None], steps[None])
+        monkeypatch.setattr(type(one.model), "first_edges", lambda *_, given=priced: given)
+        (decision,) = one.decide(np.array([0]))
         assert decision.chosen == chosen == one.transition[0]
         np.testing.assert_allclose(decision.alternatives.cost, cost)
         np.testing.assert_array_equal(decision.alternatives.probability, probability)

@@ -1,6 +1,6 @@
 """The structured agent: finds a path to any goal written in attributes, and carries it out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -9,24 +9,27 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from saplan.games import Game
 from saplan.games.game import uncertain_attributes
 from saplan.goals import Goal, parse_goal
 from saplan.interpreter.program import interpretable
-from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
+from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, in_words, one_goal
 from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor, RouteFinder
 from saplan.methods.policy import Policy
 from saplan.methods.structured.edge_detector import EdgeDetector
-from saplan.methods.structured.guided import guided_route
+from saplan.methods.structured.evidence import Evidence, Familiar
+from saplan.methods.structured.guided import GuidedSearch
 from saplan.methods.structured.memory import Memory, Visited, marginals
+from saplan.methods.structured.outcomes import ActionOutcomes, OutcomeExecutor
 from saplan.methods.structured.settings import StructuredSettings
-from saplan.planning import Edges, ExpectedRoute, Landscape, Outcome, Plan, Raised, Route, SpreadEdges, search
+from saplan.methods.structured.suspicion import boundaries, refuted
+from saplan.planning import AnyRoute, Edges, ExpectedRoute, Landscape, Plan, Raised, SpreadEdges
 from saplan.rl.repeated_actions import empty_history
 
-BATCHES = (64, 256, 1024)
+BATCHES = (64, 512)
 """Batch sizes for scoring edges: few, so that few programs are compiled; small, so that they stay in cache."""
 CELL = 2
 """Grains per cell of the grid for plans in expectation."""
@@ -39,8 +42,13 @@ class StructuredAgent(eqx.Module):
     detector: EdgeDetector
     memory: Memory
     visited: Visited
+    evidence: Evidence
     game: Game[Any] = eqx.field(static=True)
     settings: StructuredSettings = eqx.field(static=True)
+    outcomes: ActionOutcomes | None = None
+    """What every action leads to, where moves are random."""
+    bounds: Float[Array, "2 C K"] | None = None
+    """Values of ρ below and above which a transition is not planned, because it failed there; None without any."""
     transition_model: ClassVar[str | None] = "edge detector"
 
     def goal(self, text: str) -> Goal:
@@ -51,7 +59,13 @@ class StructuredAgent(eqx.Module):
         """Cheapest path of transitions from a state's attributes to a goal."""
         rho = np.asarray(self.game.attributes(state))
         (route,) = self.route_finder(planner)(rho[None], one_goal(self.game.space, goal), planner)
-        return replace(route.plan(rho), uncertain_attributes=uncertain_attributes(self.game, state))
+        plan, unsure = route.plan(rho), uncertain_attributes(self.game, state)
+        beyond = self.beyond(plan.rho or (tuple(rho),))
+        return in_words(self.game, replace(plan, uncertain_attributes=unsure, beyond=beyond))
+
+    def beyond(self, path: Sequence[Sequence[float]]) -> tuple[str, ...]:
+        """Values on a path that training never met, each in a sentence."""
+        return self.evidence.sentences(self.game.space, np.asarray(path, np.float32))
 
     def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
         """Next action from a state towards a goal. An executor is faster over several steps: it keeps its search."""
@@ -61,17 +75,36 @@ class StructuredAgent(eqx.Module):
         """An action towards one transition of 𝓑, by the present state alone; an executor also uses its history."""
         states, label = jax.tree.map(lambda x: x[None], state), jnp.array([transition])
         subgoal, history = self.memory.delta[label], empty_history(1, 1)
-        action, _ = choose_actions(self.policy, self.game, self.settings, key, states, subgoal, label, history)
+        action, _ = choose_actions(self.in_use.policy, self.game, self.settings, key, states, subgoal, label, history)
         return int(action[0])
 
-    def executor(self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER) -> PlanExecutor:
+    def executor(
+        self, state: Any, goals: Goal, planner: PlannerSettings = DEFAULT_PLANNER
+    ) -> PlanExecutor | OutcomeExecutor:
         """Executor of several tasks side by side, one state and one goal each."""
-        compact = replace(self, memory=self.memory.compact())
+        planner = planner.stretched(self.game)
+        if self.outcomes is not None and planner.outcomes > 1:
+            return OutcomeExecutor(self, state, goals, planner)
+        compact = replace(self.in_use, memory=self.memory.compact())
         return PlanExecutor(compact, compact.route_finder(planner), state, goals, planner)
 
+    @property
+    def in_use(self) -> "StructuredAgent":
+        """The agent with a policy that is shown values beyond the range of training by the nearest ones inside."""
+        return replace(self, policy=replace(self.policy, shown=self.familiar))
+
+    @property
+    def familiar(self) -> Familiar:
+        """Shows networks the nearest ρ inside the range of training."""
+        return Familiar(self.evidence, self.visited, self.game.space)
+
     def route_finder(self, planner: PlannerSettings) -> RouteFinder:
-        """The agent's search: along mean changes, or in expectation where changes are uncertain."""
-        return InExpectation(self, planner) if planner.outcomes > 1 and self.uncertain else self.routes
+        """The agent's search, which takes failures beyond the range of training for a boundary."""
+        return Wary(self, planner)
+
+    def plain_finder(self, planner: PlannerSettings) -> RouteFinder:
+        """The search along mean changes, or in expectation where changes are uncertain."""
+        return (InExpectation if planner.outcomes > 1 and self.uncertain else GuidedSearch)(self, planner)
 
     @property
     def uncertain(self) -> bool:
@@ -97,39 +130,63 @@ class StructuredAgent(eqx.Module):
         """One for every trusted entry of 𝓑."""
         return np.asarray(_trust(self)[0], float)
 
-    def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+    def change(
+        self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n K"]:
         """The change of an entry of 𝓑, the same at every ρ: this is the use of an algebra."""
-        change: Float[np.ndarray, "K"] = np.asarray(self.memory.delta)[transition]
+        change: Float[np.ndarray, "*n K"] = np.asarray(self.memory.delta)[transition]
         return change
 
-    def subgoal(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+    def subgoal(
+        self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n K"]:
         """The change itself: the policy is conditioned on it."""
         return self.change(rho, transition)
-
-    def routes(
-        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
-    ) -> list[Route]:
-        """Routes along mean changes from several ρ to a goal each; `raised` names edges with an added cost."""
-        found = search(
-            rho,
-            np.asarray(goals.low),
-            np.asarray(goals.high),
-            np.asarray(self.game.space.grain, np.float32),
-            lambda nodes: self.edges(nodes, planner),
-            planner.max_nodes,
-            planner.max_seconds,
-            raised,
-        )
-        if not planner.algebra:
-            return found
-        return [
-            guided_route(self, planner, route, rho[k], raised) if route.outcome is Outcome.SPENT else route
-            for k, route in enumerate(found)
-        ]
 
     def edges(self, rho: Float[np.ndarray, "n K"], planner: PlannerSettings) -> Edges:
         """All transitions from a batch of nodes."""
         return Edges(*in_batches(rho, lambda batch: price_edges(self, batch, planner)))
+
+    def after_success(self, raised: Raised, rho: Float[np.ndarray, "K"], transition: int) -> Raised:
+        """The added costs that remain after a success: it refutes suspicions of a boundary."""
+        return refuted(np.asarray(self.evidence.met), np.asarray(self.memory.delta), raised, rho, transition)
+
+
+class Wary:
+    """The search of an agent that suspects boundaries where changes keep failing beyond the range of training."""
+
+    def __init__(self, agent: StructuredAgent, planner: PlannerSettings) -> None:
+        """Start without suspicions."""
+        self.agent, self.planner = agent, planner
+        self.finders: dict[bytes, RouteFinder] = {}
+
+    def __call__(
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Sequence[Raised] = ()
+    ) -> Sequence[AnyRoute]:
+        """Routes from several ρ to a goal each, on this side of the boundaries that failures in `raised` suggest."""
+        raised = raised or [()] * len(rho)
+        low, high = np.asarray(goals.low), np.asarray(goals.high)
+        groups: dict[bytes, list[int]] = {}
+        for task, failures in enumerate(raised):
+            groups.setdefault(self._bounds(failures), []).append(task)
+        found: dict[int, AnyRoute] = {}
+        for bounds, tasks in groups.items():
+            part = Goal(low[tasks], high[tasks])
+            routes = self._finder(bounds)(rho[tasks], part, planner, [raised[task] for task in tasks])
+            found.update(zip(tasks, routes, strict=True))
+        return [found[task] for task in range(len(rho))]
+
+    def _bounds(self, failures: Raised) -> bytes:
+        agent = self.agent
+        return boundaries(np.asarray(agent.evidence.met), np.asarray(agent.memory.delta), failures).tobytes()
+
+    def _finder(self, name: bytes) -> RouteFinder:
+        """The search on this side of some boundaries, made once."""
+        if name not in self.finders:
+            bounds = np.frombuffer(name, np.float32).reshape(2, *self.agent.memory.delta.shape)
+            on_this_side = replace(self.agent, bounds=jnp.asarray(bounds) if np.isfinite(bounds).any() else None)
+            self.finders[name] = on_this_side.plain_finder(self.planner)
+        return self.finders[name]
 
 
 @interpretable
@@ -145,12 +202,13 @@ class InExpectation:
         """Start with an empty landscape."""
         discrete = np.asarray(_spread(agent.memory)).max(axis=0) <= np.asarray(agent.game.space.grain)
         cells = np.asarray(agent.game.space.grain, np.float32) * np.where(discrete, 1, CELL)
-        price = partial(spread_edges, agent, planner)
+        # Without its policy, which planning does not ask: every call of a compiled program looks through all arrays.
+        price = partial(spread_edges, eqx.tree_at(lambda a: a.policy, agent, None), planner)
         self.begin = partial(Landscape, cells.astype(np.float32), price, planner.max_nodes, planner.max_seconds)
         self.landscape = self.begin()
 
     def __call__(
-        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Sequence[Raised] = ()
     ) -> list[ExpectedRoute]:
         """Routes in expectation from several ρ to a goal each."""
         if self.landscape.full and not self.landscape.complete:
@@ -186,9 +244,10 @@ def price_spread(agent: StructuredAgent, rho: Float[Array, "n K"], planner: Plan
     ends = space.compose(rho[:, None, None], changes)
     log_success, steps = edge_outlook(agent, rho, planner)
     cost = -log_success + planner.time_weight * steps
-    # The detector knows nothing of places that training never visited.
-    real = agent.trusted[:, None] & space.contains(ends) & agent.visited(space, ends)
-    likely = agent.trusted & (log_success > jnp.log(planner.floor))
+    # Places that training never visited are trusted only as far as the evidence goes.
+    carried, known = carry_over(agent, ends, planner)
+    real = agent.trusted[:, None] & space.contains(ends) & known & agent.visited(space, carried)
+    likely = agent.trusted & (log_success > jnp.log(planner.floor)) & this_side(agent, rho)
     probability = jnp.where(agent.trusted, jnp.exp(log_success), jnp.nan)
     return ends, real & likely[:, :, None], jnp.where(likely, cost, jnp.inf), probability, steps
 
@@ -203,18 +262,41 @@ def price_edges(agent: StructuredAgent, rho: Float[Array, "n K"], planner: Plann
     ends = space.compose(rho[:, None], jnp.round(memory.delta / grain) * grain)
     log_success, steps = edge_outlook(agent, rho, planner)
     cost = -log_success + planner.time_weight * steps
-    # A value that training never met is not trusted: the detector knows nothing there, and ℕ has no end.
-    known = jnp.all(marginals(memory.explored + memory.executed, space, ends) > 0, axis=-1)
-    real = agent.trusted & space.contains(ends) & known & (log_success > jnp.log(planner.floor))
+    # A value that training never met is trusted only as far as the evidence goes.
+    known = carry_over(agent, ends, planner)[1]
+    likely = (log_success > jnp.log(planner.floor)) & this_side(agent, rho)
+    real = agent.trusted & space.contains(ends) & known & likely
     probability = jnp.where(agent.trusted, jnp.exp(log_success), jnp.nan)
     return ends, jnp.where(real, cost, jnp.inf), probability, steps
+
+
+def carry_over(
+    agent: StructuredAgent, rho: Float[Array, "... K"], planner: PlannerSettings
+) -> tuple[Float[Array, "... K"], Bool[Array, "..."]]:
+    """ρ moved into the range that training met where opinions carry over, and whether each of its values is trusted."""
+    evidence, space = agent.evidence, agent.game.space
+    counts = agent.memory.explored + agent.memory.executed
+    beyond = evidence.beyond(rho)
+    # The outermost bins hold all values beyond them, so they say nothing about a value outside the range.
+    outermost = (space.bin(rho) == 0) | (space.bin(rho) == jnp.array(space.bins) - 1)
+    visited = (marginals(counts, space, rho) > 0) & ~(outermost & jnp.any(beyond, axis=-2))
+    carries = jnp.any(beyond & evidence.carries & planner.beyond, axis=-2) & ~visited
+    carried = jnp.where(carries, jnp.clip(rho, evidence.met[0], evidence.met[1]), rho)
+    return carried, jnp.all(visited | carries, axis=-1)
+
+
+def this_side(agent: StructuredAgent, rho: Float[Array, "n K"]) -> Bool[Array, "n C"]:
+    """Whether each ρ lies on this side of all boundaries that are suspected for a transition."""
+    if agent.bounds is None:
+        return jnp.ones((len(rho), len(agent.memory.delta)), bool)
+    return ~jnp.any((rho[:, None] <= agent.bounds[0]) | (rho[:, None] >= agent.bounds[1]), axis=-1)
 
 
 def edge_outlook(
     agent: StructuredAgent, rho: Float[Array, "n K"], planner: PlannerSettings
 ) -> tuple[Float[Array, "n C"], Float[Array, "n C"]]:
     """Logarithm of the success probability, and expected steps, of every transition at every ρ."""
-    scores = agent.detector(agent.game.space, rho[:, None], agent.memory.delta[None])
+    scores = agent.detector(agent.game.space, agent.familiar(rho)[:, None], agent.memory.delta[None])
     logit = scores.success if planner.calibrated else scores.feasible
     return jax.nn.log_sigmoid(logit), jnp.exp(jnp.clip(scores.log_steps, 0.0, 5.0))
 
@@ -236,7 +318,7 @@ def price_first(
     settings = agent.settings
     rho = jax.vmap(agent.game.attributes)(state)
     log_success, _ = edge_outlook(agent, rho, planner)
-    trunk = agent.policy.trunk(jax.vmap(agent.game.observe)(state), rho)
+    trunk = agent.in_use.policy.trunk(jax.vmap(agent.game.observe)(state), rho)
     value = jax.vmap(lambda d: agent.policy.execution_log_value(trunk, d), out_axes=1)(agent.memory.delta)
     steps = jnp.clip(1 + (value - log_success) / jnp.log(settings.discount), 1.0, settings.attempt_steps)
     return -log_success + planner.time_weight * steps, steps

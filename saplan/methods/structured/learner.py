@@ -16,9 +16,10 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 from saplan.algebra import Product
 from saplan.games.game import Game, State
 from saplan.methods.base import KnowledgeUpdate, Learner, Method
-from saplan.methods.encoders import AlgebraEncoder
+from saplan.methods.encoders import AlgebraEncoder, ChangeEncoder
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.edge_detector import EdgeDetector, Replay, edge_loss, empty_replay, push
+from saplan.methods.structured.evidence import gather_evidence
 from saplan.methods.structured.exploration import exploration_reward
 from saplan.methods.structured.memory import (
     NO_ENTRY,
@@ -29,6 +30,8 @@ from saplan.methods.structured.memory import (
     empty_memory,
     remember,
 )
+from saplan.methods.structured.outcomes import ActionOutcomes, count_outcomes, no_outcomes
+from saplan.methods.structured.past_rollouts import PastRollouts, no_rollouts, with_past
 from saplan.methods.structured.proposals import proposal_weights
 from saplan.methods.structured.settings import StructuredSettings, structured_settings
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step, for_each_used
@@ -44,6 +47,10 @@ class StructuredKnowledge(eqx.Module):
     detector_moments: optax.OptState
     positives: Replay
     outcomes: Replay
+    action_outcomes: ActionOutcomes | None = None
+    """Counted where moves are random."""
+    past: PastRollouts | None = None
+    """Earlier rollouts; None where the policy learns from the new one alone."""
 
 
 class Structured(Method[StructuredKnowledge]):
@@ -56,8 +63,8 @@ class Structured(Method[StructuredKnowledge]):
     def settings_for(self, game: Game[Any], paper: bool = False) -> StructuredSettings:
         return structured_settings(game, paper)
 
-    def encoder(self, space: Product) -> AlgebraEncoder:
-        return AlgebraEncoder(space)
+    def encoder(self, space: Product, settings: Any) -> AlgebraEncoder:
+        return AlgebraEncoder(space) if settings.sees_rho else ChangeEncoder(space)
 
     def judge(self, game: Game[Any]) -> Judge:
         return by_first_change(game.space)
@@ -72,6 +79,8 @@ class Structured(Method[StructuredKnowledge]):
             detector_moments=ADAM.init(detector),
             positives=empty_replay(game.space, settings.capacity, settings.positives),
             outcomes=empty_replay(game.space, settings.capacity, settings.outcomes),
+            action_outcomes=no_outcomes(len(game.actions), settings.capacity) if settings.random_moves else None,
+            past=no_rollouts(game, settings, lanes) if settings.replay else None,
         )
         return knowledge, lanes
 
@@ -112,11 +121,16 @@ class Structured(Method[StructuredKnowledge]):
 
         keys = jax.random.split(key, settings.edge_steps)
         detector, moments, losses = descend(loss, before.detector, before.detector_moments, settings.edge_rate, keys)
-        reward = exploration_reward(memory, detector, space, rollout.trajectory, settings)
-        knowledge = StructuredKnowledge(memory, detector, moments, positives, outcomes)
-        return KnowledgeUpdate(
-            knowledge, partial(transition_targets, space, settings, memory, entry, rollout), reward, losses
-        )
+        past, lesson = before.past, rollout
+        counts = before.action_outcomes
+        counts = None if counts is None else count_outcomes(counts, space, flat, entry)
+        if past is not None:
+            past, lesson = with_past(game, past, rollout, jax.random.fold_in(key, settings.edge_steps), settings.replay)
+            entry = jnp.where(lesson.flat.changed, memory.index(space, lesson.flat.delta), NO_ENTRY)
+        reward = exploration_reward(memory, detector, space, lesson.trajectory, settings)
+        knowledge = StructuredKnowledge(memory, detector, moments, positives, outcomes, counts, past)
+        targets = partial(transition_targets, space, settings, memory, entry, lesson)
+        return KnowledgeUpdate(knowledge, targets, reward, lesson, losses)
 
     def known(self, knowledge: StructuredKnowledge) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
         return knowledge.memory.size, knowledge.memory.overflow
@@ -125,7 +139,9 @@ class Structured(Method[StructuredKnowledge]):
         self, learner: Learner[StructuredKnowledge], game: Game[Any], settings: StructuredSettings
     ) -> StructuredAgent:
         knowledge = learner.knowledge
-        return StructuredAgent(learner.policy, knowledge.detector, *condense(knowledge.memory), game, settings)
+        evidence = gather_evidence(knowledge.detector, game.space, knowledge.memory.delta, knowledge.outcomes)
+        known = (*condense(knowledge.memory), evidence, game, settings, knowledge.action_outcomes)
+        return StructuredAgent(learner.policy, knowledge.detector, *known)
 
 
 def write_replays(

@@ -184,7 +184,7 @@ def plan_data(model: LearntModel) -> dict[str, Any]:
         if priced is None
         else round(float(np.sum(priced.cost[np.arange(len(steps)), plan.transitions])), 6),
         "model_cost": round(plan.cost, 6) if plan.found else None,
-        "lower_bound": round(plan.bound, 6) if np.isfinite(plan.bound) else None,
+        "model_lower_bound": round(plan.bound, 6) if np.isfinite(plan.bound) else None,
         "agreement": round(model.agrees, 6),
         "states": model.states,
         "steps": steps,

@@ -37,6 +37,19 @@ class StructuredSettings(ExploringSettings):
     """Transitions below this share of all changes are neither proposed nor planned with. Where attributes are read off
     observations, these are misreadings."""
 
+    random_moves: bool = False
+    """Whether an action may lead to several changes by chance, as on ice: training counts what each action leads to,
+    and plans choose actions by the probability of reaching the goal. `saplan check` says when a world needs it."""
+    sees_rho: bool = True
+    """Whether the policy sees ρ besides the observation. Without it, what is learnt at one ρ holds at all: useful where
+    ρ has many values and the way to a change does not depend on it."""
+
+    replay: int = 0
+    """Earlier rollouts that the policy learns from in every update, besides the new one. Useful where a step of the
+    world costs more than learning from it (paper: 0)."""
+    replay_size: int = 32
+    """Rollouts that are kept for that; the oldest is dropped first."""
+
     positives: int = 4096
     """Replay of places where a transition was feasible, per transition."""
     outcomes: int = 2048

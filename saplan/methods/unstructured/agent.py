@@ -1,27 +1,29 @@
 """The unstructured agent: plans in the graph of its table, sorted on the host."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from saplan.algebra.hashing import hashed_rho
 from saplan.games import Game
 from saplan.games.game import change_between
 from saplan.goals import Goal
 from saplan.interpreter.program import interpretable
-from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, one_goal
+from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, in_words, one_goal
 from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor
 from saplan.methods.policy import Policy
 from saplan.methods.unstructured.rounding import rounded
 from saplan.methods.unstructured.settings import UnstructuredSettings
 from saplan.methods.unstructured.table import Table
-from saplan.planning import Edges, Plan, Raised, Route, search
-from saplan.planning.search import FREE
+from saplan.planning import Edges, Graph, Plan, Raised, Route
+from saplan.planning.route import FREE
+from saplan.planning.search import search_in
 from saplan.rl.repeated_actions import empty_history
 
 
@@ -43,7 +45,7 @@ class UnstructuredAgent(eqx.Module):
         """Likeliest path of attribute sets, by the table."""
         rho = np.asarray(self.perceived.attributes(state))
         (route,) = TablePlanner(self).routes(rho[None], one_goal(self.game.space, goal), planner)
-        return route.plan(rho)
+        return in_words(self.perceived, route.plan(rho))
 
     def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
         """Next action from a state towards a goal. An executor is faster over several steps: it keeps its search."""
@@ -70,6 +72,7 @@ class TablePlanner:
         """Take the nodes that are in use."""
         self.agent, self.policy, self.settings = agent, agent.policy, agent.settings
         self.game, self.perceived = agent.game, agent.perceived
+        self.graph: Graph | None = None
         table = jax.tree.map(np.asarray, agent.table)
         used = np.flatnonzero(table.tag)
         hashes = hashed_rho(table.rho[used])
@@ -99,13 +102,14 @@ class TablePlanner:
         return Edges(self.rho[edge - 1], cost.astype(np.float32), probability)
 
     def routes(
-        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Raised = ()
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Sequence[Raised] = ()
     ) -> list[Route]:
         """Routes from several ρ to a goal each; `raised` names edges with an added cost."""
-        grain = np.asarray(self.perceived.space.grain, np.float32)
+        if self.graph is None or self.graph.full:
+            grain = np.asarray(self.perceived.space.grain, np.float32)
+            self.graph = Graph(grain, lambda nodes: self.edges(nodes, planner))
         low, high, bounds = np.asarray(goals.low), np.asarray(goals.high), (planner.max_nodes, planner.max_seconds)
-        start = np.asarray(rho, np.float32)
-        return search(start, low, high, grain, lambda nodes: self.edges(nodes, planner), *bounds, raised)
+        return search_in(self.graph, np.asarray(rho, np.float32), low, high, *bounds, raised)
 
     def first_edges(self, state: Any, planner: PlannerSettings) -> FirstEdges:
         """Expected steps by the policy; the table alone prices the edges."""
@@ -116,12 +120,21 @@ class TablePlanner:
         place = int(self.find(rho[None])[0])
         return self.explored[place].astype(float) if place >= 0 else np.zeros(self.edge.shape[1])
 
-    def subgoal(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
-        """The target of an edge."""
-        place = int(self.find(rho[None])[0])
-        return self.rho[self.edge[place, transition] - 1] if place >= 0 and self.edge[place, transition] else rho
+    def after_success(self, raised: Raised, rho: Float[np.ndarray, "K"], transition: int) -> Raised:
+        """All of them: a table does not generalise, so a success says nothing about other places."""
+        return raised
 
-    def change(self, rho: Float[np.ndarray, "K"], transition: int) -> Float[np.ndarray, "K"]:
+    def subgoal(
+        self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n K"]:
+        """The target of an edge; ρ itself where there is none."""
+        place = self.find(rho.reshape(-1, rho.shape[-1])).reshape(rho.shape[:-1])
+        edge = self.edge[place, transition]
+        return np.where(((place >= 0) & (edge > 0))[..., None], self.rho[edge - 1], rho)
+
+    def change(
+        self, rho: Float[np.ndarray, "*n K"], transition: int | Int[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n K"]:
         """The change towards the target of an edge."""
         return np.asarray(change_between(self.perceived.space, rho, self.subgoal(rho, transition)))
 

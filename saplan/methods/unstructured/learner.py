@@ -38,7 +38,7 @@ class Unstructured(Method[Table]):
     def perceived(self, game: Game[State]) -> Game[State]:
         return rounded(game)
 
-    def encoder(self, space: Product) -> OneHotEncoder:
+    def encoder(self, space: Product, settings: Any) -> OneHotEncoder:
         return OneHotEncoder(space)
 
     def judge(self, game: Game[Any]) -> Judge:

@@ -306,6 +306,88 @@ class Dial extends Row {
   }
 }
 
+// S¹: a ring with a hand. An arc shows the values that meet the goal; it may go round through zero.
+class Ring extends Row {
+  get increment() {
+    return this.attribute.tolerance / 3;
+  }
+
+  get limits() {
+    return [0, this.attribute.period];
+  }
+
+  wrapped(value) {
+    const { period } = this.attribute;
+    return ((value % period) + period) % period;
+  }
+
+  setGoal(low, high) {
+    super.setGoal(low === null ? null : this.wrapped(low), high === null ? null : this.wrapped(high));
+  }
+
+  get width() {
+    return this.low === null || this.high === null ? this.attribute.period : this.wrapped(this.high - this.low);
+  }
+
+  get goal() {
+    return this.low === null || this.high === null ? null : this.wrapped(this.low + this.width / 2);
+  }
+
+  get met() {
+    return this.low === null || this.wrapped(this.value - this.low) <= this.width;
+  }
+
+  isGoal(value) {
+    const apart = this.goal === null ? Infinity : this.wrapped(value - this.goal);
+    return Math.min(apart, this.attribute.period - apart) < this.increment / 2 && this.width < 2 * this.attribute.tolerance + this.increment;
+  }
+
+  shifted(by) {
+    return this.wrapped((this.goal ?? this.value) + by * this.increment);
+  }
+
+  goalWords() {
+    return `${this.format(this.goal)} ± ${number(this.width / 2)}`;
+  }
+
+  format(value) {
+    return number(Math.round(value * 100) / 100);
+  }
+
+  build() {
+    this.dial = svg("svg", { viewBox: "-1.3 -1.3 2.6 2.6", class: "dial-face" });
+    this.arc = svg("path", { class: "goal-arc" });
+    this.needle = svg("g", { class: "needle" });
+    this.needle.append(svg("path", { d: "M-0.1 0L0 -0.8L0.1 0Z" }), svg("circle", { r: 0.14 }));
+    this.dial.append(svg("circle", { class: "dial-rim", r: 1 }), this.arc, this.needle);
+    this.unwrapped = 0; // angle of the hand, counted without wrapping, so that it takes the shortest way round
+    return html("div", { class: "dial" }, this.dial);
+  }
+
+  point(value) {
+    const angle = (2 * Math.PI * value) / this.attribute.period - Math.PI / 2;
+    return `${Math.cos(angle)} ${Math.sin(angle)}`;
+  }
+
+  valueAt(event) {
+    const box = this.dial.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left - box.width / 2, event.clientY - box.top - box.height / 2];
+    const value = ((Math.atan2(y, x) + Math.PI / 2) / (2 * Math.PI)) * this.attribute.period;
+    return this.wrapped(Math.round(value / this.increment) * this.increment);
+  }
+
+  draw() {
+    const { period } = this.attribute;
+    const turn = this.wrapped(this.value - this.unwrapped);
+    this.unwrapped += turn > period / 2 ? turn - period : turn;
+    this.needle.style.transform = `rotate(${(360 * this.unwrapped) / period}deg)`;
+    this.arc.classList.toggle("hidden", this.goal === null);
+    if (this.goal === null) return;
+    const large = this.width > period / 2 ? 1 : 0;
+    this.arc.setAttribute("d", `M${this.point(this.low)}A1 1 0 ${large} 1 ${this.point(this.low + this.width)}`);
+  }
+}
+
 // ℝ and ℤ: a slider. The band shows the values that meet the goal.
 class Slider extends Row {
   get increment() {
@@ -381,4 +463,46 @@ class Label extends Row {
   }
 }
 
-const ROWS = { count: Count, dial: Dial, real: Slider, whole: Slider, label: Label };
+// D_n: a tile that turns and flips, and a chip for each of its orientations.
+class Tile extends Label {
+  build() {
+    this.tile = this.picture();
+    const now = svg("svg", { viewBox: "-1.2 -1.2 2.4 2.4", class: "tile-now" });
+    now.append(this.tile);
+    this.turns = 0; // turns of the tile, counted without wrapping, so that it turns the shortest way
+    this.chips = this.attribute.labels.map((label, k) => {
+      const icon = svg("svg", { viewBox: "-1.2 -1.2 2.4 2.4", class: "tile-icon" });
+      const picture = this.picture();
+      picture.style.transform = this.transform(k % this.attribute.corners, k >= this.attribute.corners);
+      icon.append(picture);
+      return html("i", { class: "chip", "data-value": k, title: label }, icon);
+    });
+    return html("div", { class: "chips" }, now, ...this.chips);
+  }
+
+  // A polygon with a flag in it, which looks different in every orientation.
+  picture() {
+    const n = Math.max(this.attribute.corners, 3);
+    const corners = Array.from({ length: n }, (_, k) => {
+      const angle = (2 * Math.PI * (k + 0.5)) / n - Math.PI / 2;
+      return `${Math.cos(angle)},${Math.sin(angle)}`;
+    });
+    const group = svg("g", { class: "tile" });
+    group.append(svg("polygon", { points: corners.join(" ") }), svg("path", { d: "M-0.2 0.45V-0.45H0.4L0.25 -0.2L0.4 0.05H0V0.45Z" }));
+    return group;
+  }
+
+  transform(turns, mirrored) {
+    return `rotate(${(360 * turns) / this.attribute.corners}deg) scaleX(${mirrored ? -1 : 1})`;
+  }
+
+  draw() {
+    super.draw();
+    const n = this.attribute.corners;
+    const turn = ((((this.value % n) - this.turns) % n) + n) % n;
+    this.turns += turn > n / 2 ? turn - n : turn;
+    this.tile.style.transform = this.transform(this.turns, this.value >= n);
+  }
+}
+
+const ROWS = { count: Count, dial: Dial, ring: Ring, real: Slider, whole: Slider, label: Label, tile: Tile };

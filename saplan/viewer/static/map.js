@@ -2,6 +2,7 @@
 
 import { shape, svg } from "./drawing.js";
 
+const ICONS = { switch: "switch", chosen: "switch", hammer: "hammer", shoulder: "turn_right", elbow: "turn_right" };
 const SHARED = 0.68; // size of the agent and of a thing in the same cell
 
 export class MapView {
@@ -110,7 +111,7 @@ export class MapView {
 
   // Shape of an entry of the inventory.
   form(label) {
-    if (label === "switch" || label === "hammer") return label;
+    if (label in ICONS) return ICONS[label];
     return [...this.things.keys()].some((key) => key.endsWith("deposit")) ? "deposit" : "object";
   }
 }

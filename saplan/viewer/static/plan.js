@@ -57,6 +57,7 @@ export class PlanView {
   draw(moment) {
     const ahead = moment.reached ? [] : (this.decision?.path ?? []);
     const rows = this.past.map((entry) => (entry.replan ? this.replanRow(entry.replan) : this.pastRow(entry.tried)));
+    if (!moment.ended) rows.push(...(this.decision?.beyond ?? []).map((words) => this.noteRow("!", words)));
     ahead.forEach((planned, k) => rows.push(this.plannedRow(planned, k === 0 && !moment.ended)));
     if (moment.reached) rows.push(html("li", { class: "end good" }, html("span", { class: "text" }, "goal reached")));
     else if (moment.ended) rows.push(html("li", { class: "end bad" }, html("span", { class: "text" }, "goal not reached")));
@@ -88,7 +89,11 @@ export class PlanView {
   }
 
   replanRow(words) {
-    return html("li", { class: "replan" }, html("span", { class: "sign" }, "↻"), html("span", { class: "text" }, words));
+    return this.noteRow("↻", words);
+  }
+
+  noteRow(sign, words) {
+    return html("li", { class: "replan" }, html("span", { class: "sign" }, sign), html("span", { class: "text" }, words));
   }
 
   plannedRow(planned, current) {

@@ -1,0 +1,162 @@
+"""OGBench's puzzles, measured: the five tasks, the learnt changes against the rule, other goals, unreachable goals.
+
+    python benchmarks/puzzles.py 4x6 --seed 0 --out runs/4x6-0 --json results/ogbench/4x6-0.json
+
+Trains with the world and the settings of `examples/ogbench_puzzle.py`, for at most `--minutes`, and measures the agent.
+`--agent` measures a saved agent instead.
+"""
+
+import argparse
+import dataclasses
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import saplan
+from saplan.planning.certificate import unreachable_because
+from saplan.planning.checker import check
+from saplan.planning.modular import eliminate
+from saplan.planning.problem import Problem
+from saplan.planning.proof import find_certificate
+from saplan.planning.route import Outcome
+from saplan.training.loop import Loop
+from saplan.training.store import save_agent
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+import ogbench_puzzle as example
+
+FIRST_GOAL = 10_000
+"""Seed of the first random goal, far from those of the tasks."""
+
+
+def rule(size: str) -> np.ndarray:
+    """The change of every button by the rules: itself and its neighbours."""
+    rows, columns = map(int, size.split("x"))
+    places = np.array([(r, c) for r in range(rows) for c in range(columns)])
+    return (np.abs(places[:, None] - places[None]).sum(axis=-1) <= 1).astype(int)
+
+
+def states(size: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random button states, random states reachable from them, and the random states of any kind."""
+    rng, changes = np.random.default_rng(seed), rule(size)
+    start, presses, anything = rng.integers(0, 2, (3, len(changes)))
+    return start, (start + presses @ changes) % 2, anything
+
+
+class OtherGoals(example.Tasks):
+    """Random starts and random reachable goals in place of the benchmark's tasks."""
+
+    def task(self, seed: int) -> dict[str, Any]:
+        env: Any = self.unwrapped
+        start, goal, _ = states(env._env_type, FIRST_GOAL + seed)
+        return {"task_name": "random", "init_button_states": start, "goal_button_states": goal}
+
+
+def learnt_changes(agent: saplan.StructuredAgent, size: str) -> dict[str, float]:
+    """The changes that plans use, and all of 𝓑, against the rule."""
+    true = {tuple(row) for row in rule(size).tolist()}
+    deltas = [tuple(row) for row in np.asarray(agent.memory.delta).astype(int).tolist()]
+    planned = {delta for delta, trusted in zip(deltas, np.asarray(agent.trusted), strict=True) if trusted}
+    everything = set(deltas[: int(agent.memory.size)])
+    return {
+        "planned": len(planned),
+        "precision": len(planned & true) / max(len(planned), 1),
+        "recall": len(planned & true) / len(true),
+        "seen": len(everything),
+        "precision_of_all_seen": len(everything & true) / max(len(everything), 1),
+    }
+
+
+def unreachable(agent: saplan.StructuredAgent, size: str, count: int) -> dict[str, Any]:
+    """How many of some random pairs of states are refused, rightly and with a certificate that the checker accepts."""
+    space, changes = agent.game.space, rule(size)
+    found = {"goals": count, "reachable": 0, "planned": 0, "unreachable": 0, "refused": 0, "certified": 0}
+    seconds, words = [], ""
+    state = jax.jit(agent.game.reset)(jax.random.key(0))
+    for seed in range(count):
+        start, _, goal = states(size, 2 * FIRST_GOAL + seed)
+        possible = eliminate(changes.T.astype(np.int64), (goal - start) % 2, 2) is not None
+        wanted = saplan.Goal(goal.astype(np.float32), goal.astype(np.float32))
+        here = dataclasses.replace(state, rho=jnp.asarray(start, jnp.float32))
+        began = time.monotonic()
+        outcome = agent.plan(here, wanted).outcome
+        seconds.append(time.monotonic() - began)
+        found["reachable" if possible else "unreachable"] += 1
+        if possible:
+            found["planned"] += outcome is Outcome.FOUND
+            continue
+        found["refused"] += outcome is Outcome.UNREACHABLE
+        costs = np.where(np.asarray(agent.trusted), 1.0, np.inf)
+        problem = Problem(space, start.astype(float), goal, goal, np.asarray(agent.memory.delta, float), costs)
+        certificate = find_certificate(problem)
+        found["certified"] += certificate is not None and check(problem, certificate)
+        words = words or unreachable_because(problem) or ""
+    return {**found, "median_seconds_per_plan": float(np.median(seconds)), "example": words}
+
+
+def train(world: saplan.GymWorld, options: argparse.Namespace) -> tuple[saplan.StructuredAgent, dict[str, Any]]:
+    """Trains until all moves are made or the time is up, and saves the agent."""
+    config = saplan.run_config(world, options.steps, options.seed, example.SETTINGS, "structured", 0, 0)
+    loop, began = Loop([config], 8), time.monotonic()
+    while loop.done < loop.updates and (not loop.chunks or time.monotonic() - began < 60 * options.minutes):
+        (progress,) = loop.chunk()
+        if loop.chunks % 5 == 1:
+            print(progress.line(), flush=True)
+    (agent,) = loop.agents()
+    save_agent(options.out, agent, config)
+    seconds = round(time.monotonic() - began, 1)
+    rates = {"last_attempts": progress.attempt_success, "steps_per_attempt": progress.attempt_steps}
+    return agent, {"moves": progress.steps, "seconds": seconds, **rates, "settings": vars(example.SETTINGS)}
+
+
+def measurements(agent: saplan.StructuredAgent, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """What is measured of one agent, part by part."""
+    size, processes, began = options.size, options.processes, time.monotonic()
+    yield {"changes": learnt_changes(agent, size)}
+    success = example.evaluate(agent, size, 5 * options.episodes, processes=processes)
+    yield {
+        "success": float(success.mean()),
+        "success_by_task": success.reshape(-1, 5).mean(axis=0).tolist(),
+        "episodes": int(success.size),
+        "evaluation_seconds": round(time.monotonic() - began, 1),
+    }
+    yield {"random_states": unreachable(agent, size, options.goals)}
+    others = example.evaluate(agent, size, options.goals, OtherGoals, processes)
+    yield {"other_goals": {"goals": options.goals, "success": float(others.mean())}}
+
+
+def main() -> None:
+    """Trains, measures, prints and writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("size", choices=example.LIMITS)
+    parser.add_argument("--steps", type=int, default=example.STEPS)
+    parser.add_argument("--minutes", type=float, default=60.0, help="of training, at most")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--episodes", type=int, default=50, help="of each of the five tasks")
+    parser.add_argument("--goals", type=int, default=200, help="random goals")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--out", type=Path, required=True, help="directory for the agent")
+    parser.add_argument("--agent", type=Path, help="a saved agent, in place of training")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    world = example.puzzle(options.size, options.processes)
+    result: dict[str, Any] = {"size": options.size, "seed": options.seed, "cores": len(os.sched_getaffinity(0))}
+    if options.agent:
+        agent: Any = saplan.load(options.agent, world)
+    else:
+        agent, result["training"] = train(world, options)
+    for part in measurements(agent, options):
+        result |= part
+        print(part, flush=True)
+        saplan.write_result(options.json, result, "ogbench", "mujoco")
+
+
+if __name__ == "__main__":
+    main()

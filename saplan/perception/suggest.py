@@ -1,0 +1,236 @@
+"""The space that play suggests: a block for every attribute, with the evidence in words and in bits."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Integer, Natural, Product, Real
+from saplan.algebra.serialize import space_to_json
+from saplan.games.game import Game
+from saplan.perception.description import Counts, symbols
+from saplan.perception.dictionary import Candidate, Seen
+from saplan.perception.selection import Choice, algebra_bits, described, distinct, expected_beyond, rival_of
+from saplan.perception.transitions import Transitions, play_freely
+
+THRESHOLD = 8.0
+"""Margin in bits below which the choice is undecided."""
+UNCAUSED = 3
+"""Trials in which an attribute changed under every action, before it counts as exogenous."""
+BY_ITSELF = 0.2
+"""Share of the trials with a change in which it changed under every action, above which it is exogenous."""
+TOGETHER = 0.95
+"""Share of an attribute's changes at which its partner changes as well."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The block of one attribute, or of two that belong together."""
+
+    names: tuple[str, ...]
+    """The raw attributes."""
+    candidate: Candidate
+    exogenous: bool
+    margin: float
+    """Bits by which the block beats the next one; infinite without a rival."""
+    rival: str
+    """The next block."""
+    evidence: str
+
+    @property
+    def decided(self) -> bool:
+        """Whether the margin is large enough to rely on."""
+        return self.margin >= THRESHOLD
+
+    @property
+    def name(self) -> str:
+        """Name of the found attribute."""
+        return "_".join(self.names)
+
+    @property
+    def block(self) -> Block:
+        """The found block."""
+        return Exogenous(self.candidate.block) if self.exogenous else self.candidate.block
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A space with its evidence."""
+
+    steps: int
+    """Transitions that it is based on."""
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def space(self) -> Product:
+        """The found space."""
+        return Product(tuple(one.name for one in self.verdicts), tuple(one.block for one in self.verdicts))
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """Names of the attributes whose block is uncertain."""
+        return tuple(one.name for one in self.verdicts if not one.decided)
+
+    def lines(self) -> list[str]:
+        """The suggestion as text."""
+        rows = [(one.name, one.block.symbol, _sure(one), one.evidence) for one in self.verdicts]
+        wide = [max(len(row[k]) for row in rows) for k in range(3)]
+        table = ["  ".join([*(row[k].ljust(wide[k]) for k in range(3)), row[3]]) for row in rows]
+        return [f"from {self.steps:,} steps of play without a task:", *table, "", f"space: {self.space}"]
+
+    def to_json(self) -> dict[str, Any]:
+        """The suggestion as JSON data."""
+        rows = [
+            {**row, "raw": list(one.names), "order": list(one.candidate.order), "decided": one.decided,
+             "margin": None if np.isinf(one.margin) else round(one.margin, 1), "rival": one.rival,
+             "evidence": one.evidence}
+            for row, one in zip(space_to_json(self.space), self.verdicts, strict=True)
+        ]  # fmt: skip
+        return {"steps": self.steps, "attributes": rows}
+
+
+def _sure(one: Verdict) -> str:
+    if not one.decided:
+        return f"undecided ({one.margin:.0f} bits before {one.rival})" if one.rival else "undecided"
+    return f"{one.margin:.0f} bits before {one.rival}" if one.rival else "no rival"
+
+
+def suggest_space(world: Game[Any], steps: int = 200_000, seed: int = 0, lanes: int = 64) -> Suggestion:
+    """The space that random play in a world suggests, from the raw numbers of its attributes."""
+    return suggest(play_freely(world, steps, seed, lanes))
+
+
+def suggest(played: Transitions) -> Suggestion:
+    """The space that transitions suggest."""
+    drifts = _drifting(played)
+    seen = [_seen(played, [k]) for k in range(len(played.names))]
+    choices = [described(one, _partner(played, k, drifts)) if one.changed.any() else [] for k, one in enumerate(seen)]
+    pairs: dict[int, Verdict] = {}
+    joined: set[int] = set()
+    for pair, one in sorted(_joint(played, seen, choices, drifts), key=lambda found: -found[1].margin):
+        if not joined & set(pair):
+            pairs[pair[0]] = one
+            joined |= set(pair)
+    verdicts = []
+    for k, name in enumerate(played.names):
+        if k in pairs:
+            verdicts.append(pairs[k])
+        elif k not in joined:
+            verdicts.append(_verdict(name, seen[k], choices[k], int(drifts[k])))
+    return Suggestion(len(played.before), tuple(verdicts))
+
+
+def _seen(played: Transitions, ks: list[int], sizes: tuple[int, ...] = ()) -> Seen:
+    """One attribute of the transitions, or several as one number; equal steps are counted together."""
+    weights = np.cumprod([1, *sizes])[: len(ks)]
+    before, after = (part[:, ks].astype(float) @ weights for part in (played.before, played.after))
+    unique, weight = np.unique(np.stack([played.action, before, after], axis=1), axis=0, return_counts=True)
+    return Seen(unique[:, 0].astype(int), unique[:, 1], unique[:, 2], weight)
+
+
+def _drifting(played: Transitions) -> np.ndarray:
+    """For every attribute: trials in which it changed under every action, 0 if it is not exogenous."""
+    free = (played.moves & ~played.stays).sum(axis=0)
+    exogenous = (free >= UNCAUSED) & (free >= BY_ITSELF * played.moves.sum(axis=0)) & (played.actions > 1)
+    return np.where(exogenous, free, 0)
+
+
+def _partner(played: Transitions, k: int, drifts: np.ndarray) -> bool:
+    """Whether another attribute changes whenever this one does."""
+    moved = (played.before != played.after) & (drifts == 0)
+    with_it = moved[moved[:, k]].mean(axis=0) if moved[:, k].any() else np.zeros(len(drifts))
+    return bool((np.delete(with_it, k) >= TOGETHER).any())
+
+
+def _joint(
+    played: Transitions, seen: list[Seen], choices: list[list[Choice]], drifts: np.ndarray
+) -> Iterator[tuple[tuple[int, int], Verdict]]:
+    """Pairs of a dial and a flag that are one element of D_n: turns go the other way round where it is mirrored."""
+    sizes = [
+        len(one.values) if np.array_equal(one.values, np.arange(len(one.values))) and not drift else 0
+        for one, drift in zip(seen, drifts, strict=True)
+    ]
+    for turn, n in enumerate(sizes):
+        for flag, two in enumerate(sizes):
+            if not (3 <= n <= 16 and two == 2 and choices[turn] and choices[flag]):
+                continue
+            both = _seen(played, [turn, flag], (n,))
+            if len(both.values) != 2 * n:
+                continue
+            one, apart = described(both)[0], _apart(both, n, choices[turn][0].candidate)
+            if not isinstance(one.candidate.block, Dihedral) or one.changes >= apart.changes:
+                continue
+            if one.bits + THRESHOLD < apart.bits:
+                names = played.names[turn], played.names[flag]
+                words = f"{names[0]} turns the other way where {names[1]} is set; {one.changes} changes in all"
+                yield (turn, flag), Verdict(names, one.candidate, False, apart.bits - one.bits, "two attributes", words)
+
+
+def _apart(both: Seen, n: int, turn: Candidate) -> Choice:
+    """A dial and a flag as two attributes, described together: at the same places as D_n."""
+    parts = [Seen(both.context, both.before % n, both.after % n, both.weight),
+             Seen(both.context, both.before // n, both.after // n, both.weight)]  # fmt: skip
+    codes = turn.codes(parts[0]) * 4 + np.where(parts[1].changed, 1, 0)
+    steps, kinds = symbols(both.context, both.place, codes, both.weight)
+    places = both.values % n
+    moved = places[:, None] + kinds // 4
+    allowed = (moved >= 0) & (moved < n) if turn.line else None
+    counts = Counts(steps, allowed, 2 * n)
+    ends = np.where(parts[0].changed, parts[0].after + 1, 0) * 2 + parts[1].changed
+    assigned = Counts(symbols(both.context, both.place, ends.astype(int), both.weight)[0], None, 2 * n)
+    bits = np.minimum(algebra_bits(counts), algebra_bits(assigned))
+    return Choice(float(bits.sum()) + turn.bits + 1, turn, distinct(counts))
+
+
+def _verdict(name: str, seen: Seen, choices: list[Choice], drifts: int) -> Verdict:
+    values = seen.values
+    if not choices:
+        value = float(values[0])
+        plain = Real() if np.any(values != np.rint(values)) else Natural() if value >= 0 else Integer()
+        return Verdict((name,), Candidate(plain, 0.0), False, 0.0, "", "never changed")
+    if len(values) == 2:
+        return _two_values(name, seen, drifts)
+    best, other = choices[0].candidate, rival_of(seen, choices)
+    bits, rival = (np.inf, "") if other is None else (other.bits - choices[0].bits, other.candidate.block.symbol)
+    if drifts:
+        return Verdict((name,), best, True, np.inf, "", f"changed under every action in {drifts} trials")
+    return Verdict((name,), best, False, bits, rival, _words(seen, choices[0]))
+
+
+def _two_values(name: str, seen: Seen, drifts: int) -> Verdict:
+    """Two values: ℤ/2 if one action leads both ways, else a count; both have the same changes."""
+    values, moved = seen.values, seen.changed
+    plain = np.array_equal(values, [0, 1])
+    up, down = (set(seen.context[moved & (seen.before == value)].tolist()) for value in values)
+    block = Cyclic(2) if up & down or not plain else Natural()
+    words = f"changed under every action in {drifts} trials" if drifts else (
+        "two values: ℤ/2, a count and two labels have the same changes")  # fmt: skip
+    one = Candidate(block, 0.0, () if plain else tuple(values.tolist()))
+    return Verdict((name,), one, bool(drifts), np.inf, "", words)
+
+
+def _words(seen: Seen, best: Choice) -> str:
+    """The evidence for a block."""
+    block, moved = best.candidate.block, seen.changed
+    total = int(seen.weight[moved].sum())
+    if isinstance(block, Categorical):
+        return f"{total:,} changes in {best.changes} pairs of labels; no change is the same everywhere"
+    codes = best.candidate.codes(seen)[moved]
+    elements = [best.candidate.elements(part[moved]) for part in (seen.before, seen.after)]
+    exact = best.candidate.changes(seen.before[moved], seen.after[moved])
+    kinds, where = np.unique(codes, return_index=True)
+    often = [int(seen.weight[moved][codes == kind].sum()) for kind in kinds]
+    ranked = sorted(zip(often, exact[where].tolist(), strict=True), reverse=True)
+    named = ", ".join(f"{block.format_delta(d)} ({n:,})" for n, d in ranked[:4]) + (", …" if len(ranked) > 4 else "")
+    text = f"{named}: the same at {len(np.unique(seen.before[moved]))} values"
+    if isinstance(block, Natural | Integer | Real):
+        beyond = expected_beyond(seen)
+        return text + (f"; none of {beyond:.0f} changes beyond the ends happened" if beyond >= 1 else "")
+    if isinstance(block, Cyclic | Circle):
+        far = np.abs(elements[1] - elements[0]) > np.ptp(best.candidate.elements(seen.values)) / 2
+        closed = int(seen.weight[moved][far].sum())
+        text += f"; closes {closed:,} times"
+    if best.candidate.order:
+        text += f"; in the order {', '.join(f'{value:g}' for value in best.candidate.order)}"
+    return text

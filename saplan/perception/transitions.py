@@ -1,0 +1,119 @@
+"""Transitions of task-free play: raw attributes before and after every step, and what happens under every action."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float32, Int, PRNGKeyArray
+
+from saplan.errors import InputError
+from saplan.games.game import Game, State
+from saplan.games.world_errors import readable_errors
+
+GAME_STEPS = 200
+"""Steps after which a fresh game begins."""
+TRIALS, TRIED = 4, 8
+"""Steps of each game, and lanes, in which all actions are compared: on the host, going back means replaying."""
+Act = Callable[[PRNGKeyArray, Any], Int[Array, "lanes"]]
+"""Actions for a batch of states."""
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """Steps of play within games, in any order, and trials of every action from the same state."""
+
+    names: tuple[str, ...]
+    before: Float32[np.ndarray, "n K"]
+    after: Float32[np.ndarray, "n K"]
+    action: Int[np.ndarray, "n"]
+    actions: int
+    """Number of actions."""
+    moves: Bool[np.ndarray, "m K"]
+    """Whether each coordinate changed under some action, in every trial."""
+    stays: Bool[np.ndarray, "m K"]
+    """Whether it stayed the same under some action."""
+
+    def __post_init__(self) -> None:
+        if not len(self.before):
+            raise InputError("there are no transitions: every game was over at its start")
+        if not (np.isfinite(self.before).all() and np.isfinite(self.after).all()):
+            bad = ~(np.isfinite(self.before) & np.isfinite(self.after)).all(axis=0)
+            raise InputError(f"{self.names[int(bad.argmax())]} is not a finite number everywhere")
+
+    def first(self, steps: int) -> "Transitions":
+        """The beginning of the play, with as large a part of the trials."""
+        tried = max(1, round(len(self.moves) * steps / len(self.before)))
+        parts = self.before[:steps], self.after[:steps], self.action[:steps]
+        return Transitions(self.names, *parts, self.actions, self.moves[:tried], self.stays[:tried])
+
+    def __add__(self, other: "Transitions") -> "Transitions":
+        """Both together."""
+        joined = [
+            np.concatenate([getattr(self, part), getattr(other, part)])
+            for part in ("before", "after", "action", "moves", "stays")
+        ]
+        return Transitions(self.names, *joined[:3], self.actions, *joined[3:])
+
+
+def play_freely(
+    world: Game[Any], steps: int, seed: int = 0, lanes: int = 64, act: Act | None = None, game_steps: int = GAME_STEPS
+) -> Transitions:
+    """About `steps` steps of play without a task, in games of at most `game_steps`; `act` is random unless given."""
+    lanes = min(lanes, max(1, steps // game_steps))
+    games = max(1, round(steps / (lanes * game_steps)))
+    rows: list[tuple[np.ndarray, ...]] = []
+    tried: list[tuple[np.ndarray, np.ndarray]] = []
+    with readable_errors(world):
+        for key in jax.random.split(jax.random.key(seed), games):
+            reset_key, play_key, *trial_keys = jax.random.split(key, 2 + TRIALS)
+            state = _begin(world, reset_key, lanes)
+            for trial_key, part in zip(trial_keys, jax.random.split(play_key, TRIALS), strict=True):
+                few = jax.tree.map(lambda x: x[:TRIED], state)
+                moves, stays, alive = (np.asarray(x) for x in _try_all(world, trial_key, few))
+                tried.append((moves[alive], stays[alive]))
+                state, played = _play(world, act, part, state, max(1, game_steps // TRIALS))
+                rows.append(tuple(np.asarray(x) for x in played))
+    before, after, action, alive = (np.concatenate([row[k].reshape(-1, *row[k].shape[2:]) for row in rows])
+                                    for k in range(4))  # fmt: skip
+    moves, stays = (np.concatenate([pair[k] for pair in tried]) for k in (0, 1))
+    played = before[alive], after[alive], action[alive]
+    return Transitions(world.space.names, *played, len(world.actions), moves, stays)
+
+
+@eqx.filter_jit
+def _begin(world: Game[State], key: PRNGKeyArray, lanes: int) -> State:
+    state: State = jax.vmap(world.reset)(jax.random.split(key, lanes))
+    return state
+
+
+@eqx.filter_jit
+def _play(
+    world: Game[State], act: Act | None, key: PRNGKeyArray, state: State, steps: int
+) -> tuple[State, tuple[Array, ...]]:
+    """Steps of all lanes; rows (before, after, action, whether the game was not over)."""
+
+    def one(state: State, key: PRNGKeyArray) -> tuple[State, tuple[Array, ...]]:
+        act_key, step_key = jax.random.split(key)
+        over, before = jax.vmap(world.over)(state), jax.vmap(world.attributes)(state)
+        action = act(act_key, state) if act else jax.random.randint(act_key, over.shape, 0, len(world.actions))
+        state = jax.vmap(world.step)(jax.random.split(step_key, len(over)), state, action)
+        return state, (before, jax.vmap(world.attributes)(state), action, ~over)
+
+    return jax.lax.scan(one, state, jax.random.split(key, steps))
+
+
+@eqx.filter_jit
+def _try_all(world: Game[State], key: PRNGKeyArray, state: State) -> tuple[Array, Array, Array]:
+    """Whether each coordinate changes under some action, whether it stays under some, and whether the game goes on."""
+    before = jax.vmap(world.attributes)(state)
+    keys = jax.random.split(key, len(before))  # the same for every action: drift is the same, too
+    each = [
+        jax.vmap(world.attributes)(jax.vmap(world.step)(keys, state, jnp.full(len(before), k))) == before
+        for k in range(len(world.actions))
+    ]
+    same = jnp.stack(each)
+    return ~same.all(axis=0), same.any(axis=0), ~jax.vmap(world.over)(state)

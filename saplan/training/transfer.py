@@ -1,0 +1,68 @@
+"""A trained agent in another world of the same attributes and actions."""
+
+import dataclasses
+from typing import Any
+
+from saplan.errors import InputError
+from saplan.games import Game
+from saplan.games.sight import limited
+from saplan.games.wrapper import GameWrapper
+from saplan.methods.ablations import Ablated, ablated
+from saplan.methods.agent import Agent
+from saplan.methods.oracle import Oracle
+from saplan.perception.fitted import FittedGame
+from saplan.training.evaluate import evaluate
+
+BUDGET = 150
+"""Steps per task in the paper."""
+ORACLE_TASKS, ORACLE_SEED, ORACLE_BUDGET = 200, 1_000_004, 2000
+"""The tasks by which the oracle's need is measured."""
+
+
+def transfer(agent: Agent, game: Game[Any]) -> Agent:
+    """The agent in another world, which it sees as far as it has learnt to see.
+
+    `InputError` if it has other attributes or actions, or shows other observations.
+    """
+    trained = agent.game
+    if isinstance(trained, FittedGame) or isinstance(game, FittedGame):
+        raise InputError("an agent with fitted attributes cannot move to another world: its attributes belong to one")
+    if isinstance(trained, Ablated):
+        game = ablated(game, trained.algebra)
+    check_same_kind(trained, game)
+    moved: Agent = dataclasses.replace(agent, game=limited(game, trained))  # type: ignore[type-var]
+    return moved
+
+
+def scaled_budget(game: Game[Any], trained: Game[Any]) -> int:
+    """The usual budget of steps, scaled with the steps that the oracle needs in a game and in the trained one.
+
+    Without an oracle, or where it needs fewer steps, the usual budget.
+    """
+    try:
+        oracles = Oracle(unwrapped(game)), Oracle(unwrapped(trained))
+    except InputError:
+        return BUDGET
+    here, there = (evaluate(one, ORACLE_TASKS, ORACLE_SEED, ORACLE_BUDGET).steps.mean() for one in oracles)
+    return max(BUDGET, round(float(BUDGET * here / there)))
+
+
+def unwrapped(game: Game[Any]) -> Game[Any]:
+    """The game inside all wrappers."""
+    while isinstance(game, GameWrapper):
+        game = game.game
+    return game
+
+
+def check_same_kind(trained: Game[Any], game: Game[Any]) -> None:
+    """Raises `InputError` unless a game has the attributes, actions and observations of the trained one."""
+    for what, had, has in (
+        ("attributes", trained.space, game.space),
+        ("actions", ", ".join(trained.actions), ", ".join(game.actions)),
+        ("words in its observations", trained.vocabulary, game.vocabulary),
+        ("pictures as observations", trained.picture, game.picture),
+    ):
+        if had != has:
+            raise InputError(f"the agent cannot move to this world, whose {what} differ: {had} there, {has} here")
+    if not game.vocabulary and trained.slots != game.slots:
+        raise InputError(f"the agent cannot move to this world: it sees {trained.slots} numbers, not {game.slots}")

@@ -1,0 +1,58 @@
+"""Words stay what they were on maps up to 10 × 10; on larger ones, and with more objects, agents see what they know."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saplan.errors import InputError
+from saplan.games import Exchange, Mining, Switches
+from saplan.games.grid import EDGE_WORDS, OFFSETS, RIM, WINDOW, MapRules
+from saplan.games.rules import with_rules
+from saplan.games.sight import LimitedSight, kinds_of, limited
+from tests.games.golden import digest_of_play
+
+GOLDEN = {
+    "598c558d3554c316f262ebd7fb0cb78f": Switches(),
+    "58cd53829017d708c7ee3f52205474d5": Exchange(),
+    "63f1baceb350a73f6d8b34df50f0bbd3": Mining(),
+    "e671f6b91349626b69b37d66d08232f6": Switches(kinds=2, maps=MapRules(5, 6)),
+}
+
+
+@pytest.mark.parametrize("digest", GOLDEN)
+def test_the_words_of_small_maps_never_change(digest: str) -> None:
+    assert digest_of_play(GOLDEN[digest]).startswith(digest), "every trained agent would lose its meaning"
+
+
+def test_far_items_appear_at_the_rim_in_their_direction() -> None:
+    game = Switches(maps=MapRules(smallest=20, largest=20))
+    for key in jax.random.split(jax.random.key(1), 8):
+        state = game.reset(key)
+        words = np.asarray(game.observe(state)).astype(int)
+        place, agent = int(state.switch_place), int(state.ground.agent)
+        offset = (words[-1] - 1 - EDGE_WORDS) % OFFSETS
+        down, right = place // 32 - agent // 32, place % 32 - agent % 32
+        assert offset // WINDOW - RIM == np.clip(down, -RIM, RIM)
+        assert offset % WINDOW - RIM == np.clip(right, -RIM, RIM)
+        assert np.all(words[:4] - 1 - 10 * np.arange(4) <= RIM)
+
+
+def test_sight_is_limited_to_the_nearest_of_every_kind() -> None:
+    trained, other = Switches(most=3), Switches(fewest=6, most=8)
+    game = limited(other, trained)
+    assert isinstance(game, LimitedSight)
+    state = other.reset(jax.random.key(0))
+    words = game.observe(state)
+    assert words.shape == (trained.slots,)
+    kinds = np.asarray(kinds_of(words[4:].astype(jnp.int32)))
+    assert [int(np.sum(kinds == k)) for k in (1, 2, 3)] == [3, 3, 3]
+    assert limited(trained, trained) is trained
+
+
+def test_rules_are_changed_all_at_once() -> None:
+    game = with_rules(Switches(most=3), ["fewest=6", "most=8", "maps.largest=20"])
+    assert game == Switches(fewest=6, most=8, maps=MapRules(largest=20))
+    for wrong in ("fewest", "fewest=x", "mots=3", "maps=3", "maps.largest=99"):
+        with pytest.raises(InputError):
+            with_rules(Switches(), [wrong])

@@ -1,0 +1,148 @@
+"""The documents: their tutorials and commands run as printed, at small sizes; the site builds; nothing is forgotten."""
+
+import io
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import saplan
+from saplan.cli import COMMANDS, main
+from saplan.training.progress import Progress
+from saplan.training.tensorboard import TAGS
+from tests.reliability.tiny import SIZES, SMALL, STEPS
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+SIZE = ", ".join(f"{name}={value}" for name, value in SIZES.items())
+SHORTER = {
+    r"--steps \d+(?! --lanes)": f"--steps {STEPS} --eval-points 0 {' '.join(SMALL)}",
+    r"--method curriculum (.*?) --edge-hidden.*?--capacity 8 --cells 256": r"--method curriculum \1",
+    r"evaluate mining --tasks \d+": "evaluate mining --tasks 5 --budget 20",
+    r"--pairs \d+": "--pairs 2000 --steps 100",
+    r"fit-attributes (\S+)": r"fit-attributes \1 --steps 20",
+    r"--tasks \d+$": "--tasks 2 --budget 10",
+    r"^saplan card (\S+)$": r"saplan card \1 --tasks 2 --budget 10",
+    r"check (\S+)": r"check \1 --steps 60 --lanes 8",
+    r"lanes=32, minibatches=4": SIZE,
+    r"1?[05]00?_000, out=\"runs/jax": f'{STEPS}, settings=saplan.StructuredSettings({SIZE}), out="runs/jax',
+    r"1?[05]00?_000": str(STEPS),
+    r"tasks=100|agent, 100": lambda found: found[0].replace("100", "2"),
+    r"--world (\S+) --goal": r"--world \1 --anyway --budget 5 --goal",
+}
+"""Small sizes in place of the printed ones: tests show that everything runs, `docs/results.md` how well."""
+ENDS = {'saplan plan switches --goal "blue=3"': 4}
+NOT_RUN = {
+    "saplan watch": "tests/test_readme.py",
+    "saplan demo": "tests/test_commands.py",
+    "saplan reproduce --quick --out runs/reproduced": "tests/experiments/test_reproduce.py",
+    "python -m build": "tests/test_install.py",
+    "python3 -m venv .venv": "Makefile",
+    "source .venv/bin/activate": "Makefile",
+    "pip install -e '.[viewer]'": "Makefile",
+    "pip install -e '.[viewer]' 'jax[cuda12]'": "docs/install.md",
+    "pip install build": "tests/test_install.py",
+    "pip install dist/saplan-0.1.0-py3-none-any.whl": "tests/test_install.py",
+    'eval "$(saplan completion bash)"': "tests/test_sharing.py",
+}
+"""Commands that another file executes, and that file; the GPU's installation cannot be tested without one."""
+
+
+def shorter(text: str) -> str:
+    for words, fewer in SHORTER.items():
+        text = re.sub(words, fewer, text)
+    return text
+
+
+def blocks(page: Path) -> Iterator[tuple[str, str]]:
+    for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            yield kind, text
+        else:
+            yield from ((kind, line[2:]) for line in text.splitlines() if line.startswith("$ "))
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("wasd q"))
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return tmp_path
+
+
+def carry_out(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {"__name__": page.stem.replace("-", "_")}
+    for kind, text in blocks(page):
+        if kind == "python" and (file := re.match(r"# file: (\S+)\n", text)):
+            Path(file[1]).write_text(text, encoding="utf-8")
+        elif kind == "python":
+            exec(compile(shorter(text), str(page), "exec"), names)
+        elif text not in NOT_RUN:
+            if shlex.split(text)[1] not in COMMANDS:
+                pytest.skip(f"this version has no command {shlex.split(text)[1]}")
+            assert main(shlex.split(shorter(text))[1:]) == ENDS.get(text, 0), (text, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_tutorials_run_and_say_how_long_they_take(
+    page: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.search(r"^\*\w+ minutes", text, flags=re.MULTILINE), "the duration comes first"
+    assert list(blocks(page))
+    carry_out(page, capsys)
+
+
+@pytest.mark.parametrize("page", [DOCS / "commands.md", DOCS / "install.md"], ids=lambda page: page.stem)
+def test_commands_run(page: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    carry_out(page, capsys)
+
+
+def test_what_is_not_run_here_is_run_where_it_says() -> None:
+    for place in NOT_RUN.values():
+        assert (ROOT / place).is_file()
+
+
+def test_every_command_has_its_line() -> None:
+    text = (DOCS / "commands.md").read_text(encoding="utf-8") + (DOCS / "tutorials/exporting-a-plan.md").read_text()
+    for command in COMMANDS:
+        assert f"saplan {command}" in text, f"docs/commands.md does not show {command}"
+
+
+def test_every_metric_is_documented() -> None:
+    text = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    for name in (*Progress.__dataclass_fields__, *TAGS):
+        assert f"`{name}`" in text, name
+
+
+def test_every_extra_is_described() -> None:
+    import tomllib
+
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    table = (DOCS / "install.md").read_text(encoding="utf-8")
+    for name in extras:
+        assert f"| `{name}` |" in table, name
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    """Links and anchors that lead nowhere, and pages that no index names, are warnings."""
+    for package in ("sphinx", "myst_parser", "furo"):
+        pytest.importorskip(package, reason=f"{package} is not installed: it comes with the extra `docs`")
+    from sphinx.cmd.build import main as build
+
+    assert build(["-q", "-W", "--keep-going", "-b", "html", str(DOCS), str(tmp_path / "site")]) == 0
+    site = tmp_path / "site"
+    assert (site / "searchindex.js").is_file()
+    api = (site / "api.html").read_text(encoding="utf-8")
+    for name in saplan.__all__:
+        assert f'id="saplan.{name}"' in api, name
+    for page in site.rglob("*.html"):
+        assert not re.search(r'(?:src|href)="https?://(?!arxiv)[^"]*\.(?:js|css)"', page.read_text("utf-8")), page
+    assert os.path.getsize(site / "index.html") > 1000
