@@ -76,7 +76,7 @@ def _jobs() -> dict[str, dict[str, Job]]:
                for method in ("structured", "unstructured", "curriculum")}  # fmt: skip
     objects |= {f"{name}-raw": Job(game, algebra="raw") for name, game in few.items()}
     objects["switches-integers"] = Job(few["switches"], algebra="integers")
-    long = {"steps": 30_000_000, "lanes": 2048}
+    long: dict[str, Any] = {"steps": 30_000_000, "lanes": 2048}
     mining = {"mining-plain": Job(Mining(), **long), "mining-left-out": Job(Mining(), left_out=True, **long),
               "mining-hole": Job(Mining(hole=BOX), **long)}  # fmt: skip
     efficiency = {
@@ -262,7 +262,8 @@ def train_command(options: argparse.Namespace) -> None:
     """Trains the jobs, some at a time, each in a process of its own, and packs the agents."""
     names = [name for group in options.jobs for name in JOBS.get(group, {group: None})]
     again = [sys.executable, __file__, *sys.argv[1:], "--only"]
-    env, running, failed = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, {}, []
+    env, failed = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, []
+    running: dict[str, subprocess.Popen[bytes]] = {}
     waiting = list(names)
     while waiting or running:
         while waiting and len(running) < options.processes:

@@ -40,7 +40,8 @@ def rule(size: str) -> np.ndarray:
     """The change of every button by the rules: itself and its neighbours."""
     rows, columns = map(int, size.split("x"))
     places = np.array([(r, c) for r in range(rows) for c in range(columns)])
-    return (np.abs(places[:, None] - places[None]).sum(axis=-1) <= 1).astype(int)
+    near: np.ndarray = np.abs(places[:, None] - places[None]).sum(axis=-1) <= 1
+    return near.astype(int)
 
 
 def states(size: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -110,6 +111,7 @@ def train(world: saplan.GymWorld, options: argparse.Namespace) -> tuple[saplan.S
         if loop.chunks % 5 == 1:
             print(progress.line(), flush=True)
     (agent,) = loop.agents()
+    assert isinstance(agent, saplan.StructuredAgent)
     save_agent(options.out, agent, config)
     seconds = round(time.monotonic() - began, 1)
     rates = {"last_attempts": progress.attempt_success, "steps_per_attempt": progress.attempt_steps}

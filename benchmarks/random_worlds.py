@@ -120,8 +120,8 @@ def draw_part(rng: np.random.Generator, kind: str, name: str) -> Part:
         return Part(kind, (name,), block, first, np.stack(table), chance=chance, **more)
 
     if kind == "count":
-        size = int(rng.integers(1, 3))
-        return finite(Natural(), [np.where(every + size < q, every + size, every), np.maximum(every - 1, 0)], every[:1])
+        gain = int(rng.integers(1, 3))
+        return finite(Natural(), [np.where(every + gain < q, every + gain, every), np.maximum(every - 1, 0)], every[:1])
     if kind == "ammo":
         refill = np.full(q, q - 1) if rng.random() < 0.5 else np.where(every == 0, q - 1, every)
         return finite(Natural(), [np.maximum(every - 1, 0), refill])

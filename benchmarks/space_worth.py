@@ -64,8 +64,8 @@ def game_with(name: str, space: str, seed: int) -> Game[Any]:
 def train_one(name: str, space: str, options: argparse.Namespace) -> None:
     """Trains the seeds of one game in one space, evaluates them on the way, and writes their rows."""
     game = game_with(name, space, options.first_seed)
-    settings = find_method("structured").settings_for(game, False)
-    settings = replace(settings, lanes=options.lanes, capacity=options.capacity)
+    defaults: Any = find_method("structured").settings_for(game, False)
+    settings = replace(defaults, lanes=options.lanes, capacity=options.capacity)
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     outs = [options.out / f"{name}-{space}-{seed}" for seed in seeds]
     configs = [run_config(game, options.steps, seed, settings, "structured", options.points, 0) for seed in seeds]
@@ -118,7 +118,8 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if options.only:
-        train_one(*options.only.split(":"), options)
+        name, space = options.only.split(":")
+        train_one(name, space, options)
         return
     if not options.collect:
         again = [sys.executable, __file__, *sys.argv[1:], "--only"]

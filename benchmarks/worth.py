@@ -24,6 +24,7 @@ from saplan.games import make_game
 from saplan.methods.ablations import FULL, ablated
 from saplan.methods.oracle import Oracle
 from saplan.methods.registry import find_method
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.storage.json_data import read_json, write_json
 from saplan.training.config import RunConfig, run_config
 from saplan.training.evaluate import evaluate
@@ -33,7 +34,7 @@ from saplan.training.run_directory import METRICS
 from saplan.training.store import MANIFEST, load_agent, save_agent
 from saplan.training.train import RunOptions, train_runs
 
-CASES: dict[str, tuple[str, str, dict[str, int]]] = {
+CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "arm": ("arm", FULL, {}),
     "arm-line": ("arm", "integers", {}),
     "tiles": ("tiles", FULL, {}),
@@ -71,6 +72,7 @@ def run_case(case: str, options: argparse.Namespace) -> None:
 def seed_row(out: Path, tasks: int) -> dict[str, Any]:
     """Success, the curve on held-back tasks, steps to 90 % and 𝓑 of one run."""
     agent, _ = load_agent(out)
+    assert isinstance(agent, StructuredAgent)
     curve = [[row["steps"], row["success"]] for row in read_metrics(out / METRICS) if row["evaluated"]]
     return {
         "success": round(float(np.mean(evaluate(agent, tasks).success)), 4),

@@ -62,7 +62,8 @@ def main() -> None:
     agent = dataclasses.replace(trained, game=world)
     host: Any = world.host
     env = host.player.env
-    shape = tuple(map(int, options.size.split("x")))
+    rows, columns = map(int, options.size.split("x"))
+    shape = rows, columns
     states = jax.vmap(world.begin)(jnp.array([options.task - 1]))
     goal = np.array(env.task(options.task - 1)["goal_button_states"], np.float32)
     execution = agent.executor(states, saplan.Goal(goal[None], goal[None]), example.PLANNER)

@@ -52,7 +52,9 @@ class Tasks(Puzzle):
     mode = "task"
 
     def task(self, seed: int) -> dict[str, Any]:
-        return self.unwrapped.task_infos[seed % 5]
+        inner: Any = self.unwrapped
+        info: dict[str, Any] = inner.task_infos[seed % 5]
+        return info
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         return self.env.reset(seed=seed, options={"task_info": self.task(seed or 0)})

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from mini_grid import Around, where
-from minigrid.envs import EmptyEnv
+from minigrid.envs.empty import EmptyEnv
 
 import saplan
 from saplan import Cyclic, Natural, Product
@@ -58,11 +58,11 @@ def pose_world() -> saplan.GymWorld:
 
 def trained(space: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Success of one agent in its room, during and after training, and in the larger room."""
-    world, curve = room(space, INNER), []
+    world, curve = room(space, INNER), list[tuple[int, float]]()
 
     def show(progress: saplan.Progress) -> None:
-        if progress.evaluated:
-            curve.append([progress.steps, progress.success])
+        if progress.evaluated and progress.success is not None:
+            curve.append((progress.steps, progress.success))
 
     points = {"eval_points": options.points, "eval_tasks": options.tasks}
     agent: Any = saplan.train(world, options.steps, seed, SETTINGS, progress=show, **points)

@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 SIZE = ", ".join(f"{name}={value}" for name, value in SIZES.items())
-SHORTER = {
+SHORTER: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"--steps \d+(?! --lanes)": f"--steps {STEPS} --eval-points 0 {' '.join(SMALL)}",
     r"--method curriculum (.*?) --edge-hidden.*?--capacity 8 --cells 256": r"--method curriculum \1",
     r"evaluate mining --tasks \d+": "evaluate mining --tasks 5 --budget 20",

@@ -56,7 +56,7 @@ def space_from_json(rows: object) -> Product:
             places = row[TURNS]
             if not isinstance(places, list) or len(places) != 2 or not all(isinstance(name, str) for name in places):
                 raise InputError(f"attribute {row['name']!r}: {TURNS} must be a list of two names")
-            space = space.with_pose(*places, row["name"])
+            space = space.with_pose(places[0], places[1], row["name"])
     return space
 
 

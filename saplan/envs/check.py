@@ -109,8 +109,8 @@ def play_at_random(world: Game[Any], steps: int, lanes: int, seed: int, show: Sh
         caused.append(stays)
     rows[-1] = rows[-1][::2]
     rho, over = (np.stack([np.asarray(row[k]) for row in rows]) for k in (0, 1))
-    stays = np.stack([np.asarray(row) for row in caused])
-    return RandomPlay(rho, over, stays, np.array(sorted(trials)), np.asarray(action), np.array(seen))
+    by_chance = np.stack([np.asarray(row) for row in caused])
+    return RandomPlay(rho, over, by_chance, np.array(sorted(trials)), np.asarray(action), np.array(seen))
 
 
 @eqx.filter_jit

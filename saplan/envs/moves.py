@@ -61,7 +61,7 @@ class MujocoStates(gymnasium.Wrapper[Any, Any, Any, Any]):
             new, rest = rest[: old.size].reshape(old.shape).astype(old.dtype), rest[old.size :]
             setattr(inner, name, new if old.shape else new.item())
         for timer, clock in zip(self.timers, rest, strict=True):
-            timer._elapsed_steps = int(clock)  # type: ignore[attr-defined]
+            timer._elapsed_steps = int(clock)
         mujoco.mj_setState(inner.model, inner.data, np.ascontiguousarray(state[:size]), kind)
         (self.refresh or forward)(inner)
         # Computing what follows from the state also moves the solver's first guess, which is part of the state.

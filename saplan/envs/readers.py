@@ -136,7 +136,8 @@ class NormalisingReader(NumberReader):
     def read(self, observation: Any) -> np.ndarray:
         """The normalised numbers of an observation, cut off far from the mean."""
         numbers = (self._plain(observation) - self.mean) / self.deviation
-        return np.clip(numbers, -FAR, FAR).astype(np.float32)
+        near: np.ndarray = np.clip(numbers, -FAR, FAR).astype(np.float32)
+        return near
 
     def _plain(self, observation: Any) -> np.ndarray:
         parts = [(part, part.of(observation)) for part in self.parts]

@@ -55,7 +55,9 @@ class Rows:
     def allocate(cls, state: np.ndarray, snapshot: Snapshot) -> "Rows":
         """Room for `ROWS` steps like this one."""
         context = multiprocessing.get_context("spawn")
-        kinds = {"ticket": (np.zeros((), np.int64)), "action": np.zeros((), np.int32), "state": state.astype(float)}
+        kinds: dict[str, np.ndarray] = {
+            "ticket": np.zeros((), np.int64), "action": np.zeros((), np.int32), "state": state.astype(float)
+        }  # fmt: skip
         kinds |= {name: np.asarray(value) for name, value in snapshot._asdict().items()}
         made = []
         for name, example in kinds.items():
@@ -162,9 +164,9 @@ class SnapshotHost:
         self.reset(np.array([key[0] for key in ends], np.int32))
         for clock in range(rows.shape[-1]):
             moving = [k for k, end in enumerate(ends) if clock < end[1]]
-            columns = [np.array(column, np.int32) for column in zip(*(here[k] for k in moving), strict=True)]
+            seeds, clocks, paths = (np.array([here[k][part] for k in moving], np.int32) for part in range(3))
             taken = rows[moving, clock]
-            self.step(*(columns or [np.zeros(0, np.int32)] * 3), taken)
+            self.step(seeds, clocks, paths, taken)
             here |= {
                 k: (here[k][0], clock + 1, extended(here[k][2], int(a))) for k, a in zip(moving, taken, strict=True)
             }

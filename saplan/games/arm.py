@@ -185,7 +185,7 @@ class Arm(Game[ArmState]):
         low = np.where(free, 0.0, low)
         width = np.where(free, TURN, (np.where(free, 0.0, high) - low) % TURN)
         axes = [np.linspace(a, a + w, max(2, math.ceil(w / SUPPORT_SPACING))) for a, w in zip(low, width, strict=True)]
-        postures = np.stack(np.meshgrid(*axes), axis=-1).astype(np.float32)
+        postures = jnp.asarray(np.stack(np.meshgrid(*axes), axis=-1), jnp.float32)
         return None if bool(jnp.any(self.clear(postures))) else "the arm would touch the post"
 
     def item_facts(self) -> ItemFacts:
@@ -214,4 +214,5 @@ def _apart(point: Float[Array, "2"], start: Float[Array, "... 2"], end: Float[Ar
     along = end - start
     share = jnp.sum((point - start) * along, axis=-1) / jnp.sum(along**2, axis=-1)
     nearest = start + jnp.clip(share, 0.0, 1.0)[..., None] * along
-    return jnp.linalg.norm(point - nearest, axis=-1)
+    apart: Float[Array, "..."] = jnp.linalg.norm(point - nearest, axis=-1)
+    return apart

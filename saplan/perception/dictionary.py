@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Integer, Natural, Real
 from saplan.perception.description import Counts, symbols
@@ -41,9 +41,10 @@ class Seen:
         return np.unique(np.concatenate([self.before, self.after]))
 
     @property
-    def changed(self) -> np.ndarray:
+    def changed(self) -> Bool[np.ndarray, "n"]:
         """Rows with a change."""
-        return self.before != self.after
+        changed: Bool[np.ndarray, "n"] = self.before != self.after
+        return changed
 
     @property
     def place(self) -> Int[np.ndarray, "n"]:
@@ -51,7 +52,9 @@ class Seen:
         values = self.values
         if len(values) > FEW:
             low, high = values[0], values[-1]
-            return np.minimum(((self.before - low) / (high - low) * PLACES).astype(int), PLACES - 1)
+            share = (self.before - low) / (high - low)
+            part: Int[np.ndarray, "n"] = np.minimum((share * PLACES).astype(int), PLACES - 1)
+            return part
         return np.searchsorted(values, self.before)
 
 
@@ -68,7 +71,8 @@ class Candidate:
     def elements(self, raw: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """The elements that raw values stand for."""
         if isinstance(self.block, Circle):
-            return np.mod(raw, self.block.period)
+            turned: Float[np.ndarray, "..."] = np.mod(raw, self.block.period)
+            return turned
         if not self.order:
             return raw
         ranked = np.argsort(self.order)
@@ -99,7 +103,8 @@ class Candidate:
             pad = (0, 2 ** math.ceil(math.log2(len(change))) - len(change))
             change = np.asarray(self.block.snap(jnp.asarray(np.pad(change, pad), jnp.float32)), float)[: len(change)]
             change = change / self.block.grain
-        return np.rint(change).astype(np.int64)
+        codes: Int[np.ndarray, "n"] = np.rint(change).astype(np.int64)
+        return codes
 
     def counts(self, seen: Seen) -> Counts:
         """Steps by context, place and change."""

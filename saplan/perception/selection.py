@@ -45,14 +45,16 @@ def described(seen: Seen, partner: bool = False) -> list[Choice]:
 def _assignments(seen: Seen) -> Float[np.ndarray, "contexts places ends"]:
     """Steps by context, place and end."""
     ends = np.where(seen.changed, np.searchsorted(seen.values, seen.after) + 1, STAY)
-    return symbols(seen.context, seen.place, ends, seen.weight)[0]
+    steps, _ = symbols(seen.context, seen.place, ends, seen.weight)
+    return steps
 
 
 def _parameters(steps: Float[np.ndarray, "contexts places symbols"], names: float) -> Float[np.ndarray, "contexts"]:
     """Bits of the distinct changes of every context: the name and the frequency of each."""
     events = steps[..., STAY + 1 :].sum(axis=1)
     bits: Float[np.ndarray, "contexts"] = np.where(events > 0, np.log2(max(names, 2)) + np.log2(events + 1) / 2, 0)
-    return bits.sum(axis=-1)
+    total: Float[np.ndarray, "contexts"] = bits.sum(axis=-1)
+    return total
 
 
 def _describe(seen: Seen, one: Candidate, ends: Float[np.ndarray, "contexts places ends"] | None) -> Choice:
@@ -88,7 +90,9 @@ def _holes(counts: Counts) -> Float[np.ndarray, "contexts"]:
 
 def algebra_bits(counts: Counts) -> Float[np.ndarray, "contexts"]:
     """Bits of changes that are pooled over places: code, parameters and exceptions."""
-    return pooled_bits(counts) + _parameters(counts.steps, 2 * min(counts.ends, FEW)) + _holes(counts)
+    parameters = _parameters(counts.steps, 2 * min(counts.ends, FEW))
+    bits: Float[np.ndarray, "contexts"] = pooled_bits(counts) + parameters + _holes(counts)
+    return bits
 
 
 def distinct(counts: Counts) -> int:

@@ -1,7 +1,7 @@
 """Transitions of task-free play: raw attributes before and after every step, and what happens under every action."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -52,11 +52,9 @@ class Transitions:
 
     def __add__(self, other: "Transitions") -> "Transitions":
         """Both together."""
-        joined = [
-            np.concatenate([getattr(self, part), getattr(other, part)])
-            for part in ("before", "after", "action", "moves", "stays")
-        ]
-        return Transitions(self.names, *joined[:3], self.actions, *joined[3:])
+        parts = ("before", "after", "action", "moves", "stays")
+        joined: dict[str, Any] = {part: np.concatenate([getattr(self, part), getattr(other, part)]) for part in parts}
+        return replace(self, **joined)
 
 
 def play_freely(
@@ -80,8 +78,8 @@ def play_freely(
     before, after, action, alive = (np.concatenate([row[k].reshape(-1, *row[k].shape[2:]) for row in rows])
                                     for k in range(4))  # fmt: skip
     moves, stays = (np.concatenate([pair[k] for pair in tried]) for k in (0, 1))
-    played = before[alive], after[alive], action[alive]
-    return Transitions(world.space.names, *played, len(world.actions), moves, stays)
+    names, actions = world.space.names, len(world.actions)
+    return Transitions(names, before[alive], after[alive], action[alive], actions, moves, stays)
 
 
 @eqx.filter_jit

@@ -52,7 +52,8 @@ class ChanceGraph:
         name = low.tobytes() + high.tobytes()
         if name not in self._solved:
             self._solved[name] = self._after(self._values(low, high))
-        return self._solved[name][self._index.find(self._keys(rho))]
+        values: Float[np.ndarray, "m actions"] = self._solved[name][self._index.find(self._keys(rho))]
+        return values
 
     def _cover(self, starts: Nodes) -> None:
         """Expand every ρ reachable from `starts`, up to the bound; nodes beyond it have no actions."""
@@ -72,8 +73,9 @@ class ChanceGraph:
 
     def _meet(self, rho: Nodes) -> Float32[np.ndarray, "new K"]:
         _, new = self._index.intern(self._keys(rho))
-        self.rho = np.concatenate([self.rho, rho[new]])
-        return rho[new]
+        fresh: Float32[np.ndarray, "new K"] = rho[new]
+        self.rho = np.concatenate([self.rho, fresh])
+        return fresh
 
     def _keys(self, rho: Nodes) -> Int64[np.ndarray, "m"]:
         return hashed(np.rint(rho / self.grain).astype(np.int64), self._mixers)
@@ -81,7 +83,7 @@ class ChanceGraph:
     def _values(self, low: Float[np.ndarray, "K"], high: Float[np.ndarray, "K"]) -> Float[np.ndarray, "nodes"]:
         """The greatest discounted probability of reaching the goal from every node."""
         at_goal = np.all((self.rho >= low) & (self.rho <= high), axis=1)
-        value = at_goal.astype(float)
+        value: Float[np.ndarray, "nodes"] = at_goal.astype(float)
         for _ in range(SWEEPS):
             new = np.where(at_goal, 1.0, self._after(value).max(axis=1))
             change, value = np.abs(new - value).max(), new

@@ -77,8 +77,8 @@ class Fragile(Saved):
         return super().step(action)
 
 
-def pressed(observation: Any, info: dict[str, Any], env: Any) -> np.ndarray:
-    return env.buttons
+def pressed(observation: Any, info: dict[str, Any], env: Any) -> list[float]:
+    return [float(button) for button in env.buttons]
 
 
 def corridor(make: Any = Saved, **more: Any) -> GymWorld:
@@ -180,7 +180,8 @@ def test_a_move_is_held_until_something_changes() -> None:
     path = [start]
     for _ in range(3):
         path.append(world.step(jax.random.key(0), path[-1], jnp.int32(0)))
-    clocks = [world.host.kept[tuple(int(x) for x in (s.ticket, s.clock, s.path))].state[2] for s in path]  # type: ignore[union-attr]
+    host: Any = world.host
+    clocks = [host.kept[int(s.ticket), int(s.clock), int(s.path)].state[2] for s in path]
     lengths = np.diff(clocks)
     changed = [bool(jnp.any(a.rho != b.rho)) for a, b in itertools.pairwise(path)]
     assert lengths.max() == 3

@@ -1,5 +1,7 @@
 """Words stay what they were on maps up to 10 × 10; on larger ones, and with more objects, agents see what they know."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,12 +9,13 @@ import pytest
 
 from saplan.errors import InputError
 from saplan.games import Exchange, Mining, Switches
+from saplan.games.game import Game
 from saplan.games.grid import EDGE_WORDS, OFFSETS, RIM, WINDOW, MapRules
 from saplan.games.rules import with_rules
 from saplan.games.sight import LimitedSight, kinds_of, limited
 from tests.games.golden import digest_of_play
 
-GOLDEN = {
+GOLDEN: dict[str, Game[Any]] = {
     "598c558d3554c316f262ebd7fb0cb78f": Switches(),
     "58cd53829017d708c7ee3f52205474d5": Exchange(),
     "63f1baceb350a73f6d8b34df50f0bbd3": Mining(),

@@ -292,4 +292,5 @@ def test_goals_at_a_distance_of_arm_and_tiles(game: Game[Any], most: int) -> Non
 
 def near(game: Game[Any], rho: np.ndarray, value: Any) -> np.ndarray:
     apart = np.abs(rho - np.asarray(value))
-    return np.minimum(apart, np.array([block.period for block in game.space.blocks]) - apart) < 0.1
+    shorter: np.ndarray = np.minimum(apart, np.array([block.period for block in game.space.blocks]) - apart)
+    return shorter < 0.1

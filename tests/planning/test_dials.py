@@ -17,7 +17,8 @@ from saplan.planning.route import Outcome
 def presses(rows: int, columns: int) -> np.ndarray:
     """The changes of Lights Out."""
     places = np.array(list(itertools.product(range(rows), range(columns))))
-    return (np.abs(places[:, None] - places[None]).sum(axis=-1) <= 1).astype(float)
+    near: np.ndarray = np.abs(places[:, None] - places[None]).sum(axis=-1) <= 1
+    return near.astype(float)
 
 
 def problem(changes: np.ndarray, start: np.ndarray, goal: np.ndarray, q: int = 2) -> Problem:

@@ -103,7 +103,8 @@ class GuidedSearch:
         return Graph(np.asarray(self.agent.game.space.grain, np.float32), self._edges)
 
     def _edges(self, nodes: Float[np.ndarray, "n K"]) -> Edges:
-        return self.agent.edges(nodes, self.planner)
+        edges: Edges = self.agent.edges(nodes, self.planner)
+        return edges
 
     def _search(self, tasks: list[SearchTask], max_nodes: int, led: bool = False) -> list[Route]:
         """Search side by side; `led` by lower bounds on the cost that remains."""

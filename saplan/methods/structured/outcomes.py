@@ -11,10 +11,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Int32
 
 from saplan.algebra import Product
 from saplan.goals import Goal
+from saplan.interpreter.program import AnyKey
 from saplan.methods.agent import PlannerSettings
 from saplan.methods.decision import Decision
 from saplan.methods.executor import Executor
@@ -130,5 +131,5 @@ class OutcomeExecutor(Executor[Any]):
         self.chosen[tasks] = np.where(some, value.argmax(axis=1), self.random.integers(value.shape[1], size=len(tasks)))
         return [Decision(Outcome.FOUND if leads else Outcome.UNREACHABLE) for leads in some]
 
-    def act(self, key: PRNGKeyArray) -> Int[Array, "tasks"]:
+    def act(self, key: AnyKey) -> Int[Array | np.ndarray, "tasks"]:
         return jnp.asarray(self.chosen)

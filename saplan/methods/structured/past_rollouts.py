@@ -39,8 +39,8 @@ def no_rollouts(game: Game[Any], settings: Any, lanes: RolloutState[Any]) -> Pas
     )  # fmt: skip
     size = settings.replay_size
     blank: Trajectory = jax.tree.map(lambda x: jnp.zeros((size, settings.rollout, *x.shape), x.dtype), step)
-    each = (jnp.zeros((size, *x.shape), x.dtype) for x in (step.observation, rho))
-    return PastRollouts(blank, *each, jnp.zeros((), jnp.int32))
+    last_seen, last_rho = (jnp.zeros((size, *x.shape), x.dtype) for x in (step.observation, rho))
+    return PastRollouts(blank, last_seen, last_rho, jnp.zeros((), jnp.int32))
 
 
 def with_past(
@@ -50,16 +50,15 @@ def with_past(
     size = len(past.last_rho)
     seen, rho = jax.vmap(game.observe)(rollout.lanes.state), rollout.lanes.rho
     new = (rollout.trajectory, seen, rho)
-    kept = jax.tree.map(
-        lambda ring, x: ring.at[past.count % size].set(x), (past.trajectory, past.last_seen, past.last_rho), new
-    )
+    rings = (past.trajectory, past.last_seen, past.last_rho)
+    kept, last_seen, last_rho = jax.tree.map(lambda ring, x: ring.at[past.count % size].set(x), rings, new)
     count = past.count + 1
     drawn = jax.random.randint(key, (number,), 0, jnp.minimum(count, size))
     # Lanes of different rollouts do not know of each other, so a few rollouts make one with more lanes.
-    trajectory = jax.tree.map(lambda ring, x: _beside(ring[drawn], x, 1), kept[0], new[0])
-    last = tuple(_beside(ring[drawn], x, 0) for ring, x in zip(kept[1:], new[1:], strict=True))
+    trajectory = jax.tree.map(lambda ring, x: _beside(ring[drawn], x, 1), kept, rollout.trajectory)
+    last = _beside(last_seen[drawn], seen, 0), _beside(last_rho[drawn], rho, 0)
     wide = Rollout.of(trajectory, rollout.lanes)._replace(last=last)
-    return PastRollouts(*kept, count), wide
+    return PastRollouts(kept, last_seen, last_rho, count), wide
 
 
 def _beside(rings: Shaped[Array, "number *shape"], x: Shaped[Array, "*shape"], axis: int) -> Shaped[Array, "*wide"]:
