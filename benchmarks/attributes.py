@@ -17,7 +17,7 @@ from common import RESULTS, make_parser
 
 from saplan.experiments.result_file import write_result
 from saplan.experiments.tables import code_of, markdown_table
-from saplan.games import GAMES, Game, make_game
+from saplan.games import Game, make_game
 from saplan.perception.fit import fit_labels, measure_errors
 from saplan.perception.fitted import FittedFile
 from saplan.perception.geometry import GEOMETRIES, STRUCTURED
@@ -68,7 +68,7 @@ def error_table() -> str:
     """Errors by observation, game and number of labels, the geometries side by side."""
     result = read_json(ERRORS)
     found = {(row["sight"], row["game"], row["pairs"], row["geometry"]): row for row in result["rows"]}
-    order = sorted(found, key=lambda key: (-ord(key[0][0]), list(GAMES).index(key[1]), key[2]))
+    order = sorted(found, key=lambda key: (-ord(key[0][0]), list(STEPS).index(key[1]), key[2]))
     lines = []
     for sight, game, pairs in dict.fromkeys(key[:3] for key in order):
         rows = [found.get((sight, game, pairs, geometry)) for geometry in GEOMETRIES]
@@ -90,11 +90,11 @@ def learnt_success_table() -> str:
     result = read_json(SUCCESS)
     each = {
         (game, pairs): [row["success"] for row in result["rows"] if (row["game"], row["pairs"]) == (game, pairs)]
-        for game in GAMES
+        for game in STEPS
         for pairs in (0, 10_000, 100_000)
     }
     lines = []
-    for game in GAMES:
+    for game in STEPS:
         true, texts = np.mean(each[game, 0]), []
         for learnt in (each[game, 10_000], each[game, 100_000]):
             gap = f"{100 * (np.mean(learnt) - true):+.1f}" if learnt else ""
@@ -109,7 +109,7 @@ def main() -> None:
     """Computes the missing rows."""
     parser = make_parser(__doc__)
     parser.add_argument("what", choices=("errors", "success"))
-    parser.add_argument("--games", nargs="*", default=list(GAMES))
+    parser.add_argument("--games", nargs="*", default=list(STEPS))
     parser.add_argument("--pairs", nargs="*", type=int)
     parser.add_argument("--geometries", nargs="*", default=list(GEOMETRIES), help="for errors")
     parser.add_argument("--sights", nargs="*", default=["words"], help="for errors")

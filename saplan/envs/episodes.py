@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Int32
 
 from saplan.envs.histories import START, Histories, History
-from saplan.envs.player import Player, Snapshot, checked_player
+from saplan.envs.player import GymPlayer, Snapshot, checked_player
 from saplan.errors import InputError
 
 Numbers = Int32[Array, "*lanes"] | Int32[np.ndarray, "*lanes"]
@@ -32,7 +32,7 @@ PADDING = -1
 class Episode:
     """An environment and the step that its episode has reached."""
 
-    player: Player
+    player: GymPlayer
     history: History
     clock: int
     last: Snapshot
@@ -46,11 +46,11 @@ class Episode:
 class Host:
     """The environments behind the tickets. All methods take arrays with one entry per episode."""
 
-    def __init__(self, make: Callable[[], Player]) -> None:
+    def __init__(self, make: Callable[[], GymPlayer]) -> None:
         """Makes one environment, to read its spaces."""
         self.make = make
         self.live: OrderedDict[int, Episode] = OrderedDict()
-        self.idle: list[Player] = [checked_player(make)]
+        self.idle: list[GymPlayer] = [checked_player(make)]
         self.sizes: deque[int] = deque(maxlen=RECENT)
         self.histories = Histories()
         player = self.idle[0]

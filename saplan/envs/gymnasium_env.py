@@ -21,7 +21,7 @@ from saplan.algebra import Product
 from saplan.algebra.serialize import space_to_json
 from saplan.envs.episodes import Host
 from saplan.envs.external import ExternalState, ExternalWorld, validate_names
-from saplan.envs.player import GymAttributes, Player
+from saplan.envs.player import GymAttributes, GymPlayer
 from saplan.envs.pool import EpisodeServer, Pool
 from saplan.envs.readers import Reader, normalising_reader
 from saplan.envs.snapshots import Restorable, SnapshotHost
@@ -174,7 +174,7 @@ def gym_world(
     """
     maker = functools.partial(gymnasium.make, make) if isinstance(make, str) else make
     validate_names(space, goals, places, vital)
-    player = functools.partial(Player, maker, attributes, space, endless, hold)
+    player = functools.partial(GymPlayer, maker, attributes, space, endless, hold)
     if normalise:
         player = functools.partial(player, reader=_normalising(player, normalise))
     called = name or (make if isinstance(make, str) else str(getattr(make, "__name__", "world")))
@@ -183,7 +183,7 @@ def gym_world(
 
 
 def _hosts(
-    player: Callable[[], Player], processes: int
+    player: Callable[[], GymPlayer], processes: int
 ) -> tuple[Host, EpisodeServer] | tuple[SnapshotHost, EpisodeServer]:
     """The host of an environment, and the workers that play its episodes."""
     host = Host(player)
@@ -193,7 +193,7 @@ def _hosts(
     return host, Pool(functools.partial(Host, player), processes) if processes else host
 
 
-def _normalising(make: Callable[[], Player], normalise: int | GymWorld) -> Reader:
+def _normalising(make: Callable[[], GymPlayer], normalise: int | GymWorld) -> Reader:
     if isinstance(normalise, GymWorld):
         return normalise.host.reader
     player = make()

@@ -28,7 +28,7 @@ class Snapshot(NamedTuple):
     """The episode ended by the rules, not by its time limit."""
 
 
-class Player:
+class GymPlayer:
     """An environment with its attributes and the reader of its observations."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Player:
         return rho
 
 
-def checked_player(make: Callable[[], Player]) -> Player:
+def checked_player(make: Callable[[], GymPlayer]) -> GymPlayer:
     """A player whose first attributes lie in its space."""
     player = make()
     validate_rho(player.space, player.reset(0).rho)

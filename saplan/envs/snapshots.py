@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from saplan.envs.episodes import PADDING, Numbers, as_list, read_batch
 from saplan.envs.histories import START, extended
-from saplan.envs.player import Player, Snapshot
+from saplan.envs.player import GymPlayer, Snapshot
 from saplan.envs.pool import Batch, Pool
 from saplan.errors import InputError
 
@@ -83,7 +83,7 @@ class Rows:
 class RowPlayer:
     """Plays rows with one environment, in this process."""
 
-    def __init__(self, make: Callable[[], Player], rows: Rows) -> None:
+    def __init__(self, make: Callable[[], GymPlayer], rows: Rows) -> None:
         """Makes the environment."""
         self.player, self.rows, self.views = make(), rows, rows.views()
 
@@ -117,7 +117,7 @@ class Kept(NamedTuple):
 class SnapshotHost:
     """The episodes behind the tickets, played from snapshots; the interface is that of `episodes.Host`."""
 
-    def __init__(self, make: Callable[[], Player], processes: int = 0, player: Player | None = None) -> None:
+    def __init__(self, make: Callable[[], GymPlayer], processes: int = 0, player: GymPlayer | None = None) -> None:
         """Makes one environment, if none is given, and one more in each of the processes."""
         self.player = player or make()
         first, env = self.player.reset(0), self.player.env

@@ -14,7 +14,7 @@ from saplan.algebra import Cyclic, Natural, Product
 from saplan.envs.episodes import Host
 from saplan.envs.gymnasium_env import GymWorld, gym_world
 from saplan.envs.jax_env import JaxWorld, jax_world
-from saplan.envs.player import Player
+from saplan.envs.player import GymPlayer
 from saplan.envs.pool import Pool
 
 FLOORS = 4
@@ -63,7 +63,7 @@ def tower(make: Any = Tower, **more: Any) -> GymWorld:
 
 
 def build() -> Host:
-    return Host(partial(Player, Tower, height, SPACE))
+    return Host(partial(GymPlayer, Tower, height, SPACE))
 
 
 def restarted(world: GymWorld, processes: int = 0) -> GymWorld:
