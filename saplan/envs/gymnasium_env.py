@@ -86,7 +86,7 @@ class GymWorld(ExternalWorld[GymState]):
         def keeping_faults(*batch: Any) -> tuple[np.ndarray, ...]:
             try:
                 with self.turn:
-                    return ask(*batch)
+                    return ask(*(np.asarray(each) for each in batch))
             except Exception as error:
                 self.faults.append(error)
                 raise
@@ -106,7 +106,7 @@ class GymWorld(ExternalWorld[GymState]):
         return GymState(ticket, jnp.int32(0), *first)
 
     def step(self, key: PRNGKeyArray, state: GymState, action: Int[Array, ""]) -> GymState:
-        asked = state.ticket, state.clock, state.path, action.astype(jnp.int32)
+        asked = state.ticket, state.clock, state.path, jnp.asarray(action, jnp.int32)
         following = self._call(lambda *batch: self.workers.step(*batch), *asked)
         return GymState(state.ticket, state.clock + 1, *following)
 

@@ -239,8 +239,8 @@ def _confidence(game: Game[State], state: State) -> Float[Array, "K"]:
 
 @interpretable
 @partial(jax.jit, static_argnums=0)
-def change_between(space: Product, before: Float[Array, "K"], after: Float[Array, "K"]) -> Float[Array, "K"]:
-    """The change δρ from one ρ to another."""
+def change_between(space: Product, before: Float[Array, "*n K"], after: Float[Array, "*n K"]) -> Float[Array, "*n K"]:
+    """The change δρ from one ρ to another, or from each of several."""
     return space.difference(after, before)
 
 

@@ -100,8 +100,8 @@ def learnt_model(
     problem = Problem(
         agent.game.space, np.asarray(start, float), low, high, deltas, np.ones(len(entries)), spread=spread
     )
-    empty = LearntModel(agent, planner, problem, entries, np.ones(len(entries)), 0, (free[:0], free[:0]))
-    return _read(empty)
+    unread = np.ones(len(entries))
+    return _read(LearntModel(agent, planner, problem, entries, unread, 0, (unread, unread)))
 
 
 def _read(model: LearntModel) -> LearntModel:
