@@ -91,7 +91,8 @@ def test_nothing_is_asked_again_to_explain_a_decision(game: str, monkeypatch: py
 def test_the_json_of_a_plan_keeps_its_keys() -> None:
     result = json.loads(json.dumps(tell_json(saplan.load("switches"), "red=1", 3, 40)))
     assert list(result) == [
-        "game", "goal", "start", "outcome", "reason", "beyond", "unsure", "path", "attempts", "new_plans", "success", "steps",
+        "game", "goal", "start", "outcome", "reason", "beyond", "unsure", "path", "attempts", "new_plans", "success",
+        "steps",
     ]  # fmt: skip
     assert all(list(step) == ["transition", "name", "rho", "probability", "steps"] for step in result["path"])
     assert result["path"][0]["transition"] == result["attempts"][0]["transition"]
