@@ -38,6 +38,10 @@ def _shift_right_logical(x: Values, by: Values) -> Values:
     return shifted.view(x.dtype)
 
 
+def _shift_right_arithmetic(x: Values, by: Values) -> Values:
+    return x >> np.minimum(by, 8 * x.dtype.itemsize - 1).astype(x.dtype)
+
+
 def _select(which: Values, *cases: Values) -> Values:
     return np.where(which, cases[1], cases[0]) if which.dtype == bool else np.choose(which, cases)
 
@@ -53,7 +57,8 @@ ELEMENTWISE: dict[str, Operation] = {
     "is_finite": np.isfinite, "le": np.less_equal, "log": np.log, "log1p": np.log1p, "logistic": _logistic,
     "lt": np.less, "max": np.maximum, "min": np.minimum, "mul": np.multiply, "ne": np.not_equal, "neg": np.negative,
     "nextafter": np.nextafter, "not": np.invert, "or": np.bitwise_or, "pow": np.power, "rem": np.fmod,
-    "rsqrt": _rsqrt, "select_n": _select, "shift_left": np.left_shift, "shift_right_logical": _shift_right_logical,
+    "rsqrt": _rsqrt, "select_n": _select, "shift_left": np.left_shift,
+    "shift_right_arithmetic": _shift_right_arithmetic, "shift_right_logical": _shift_right_logical,
     "sign": np.sign, "sin": np.sin, "sqrt": np.sqrt, "square": np.square, "stop_gradient": np.asarray,
     "sub": np.subtract, "tan": np.tan, "tanh": np.tanh, "xor": np.bitwise_xor,
     "random_fold_in": threefry.fold_in, "random_unwrap": threefry.to_data,

@@ -86,7 +86,7 @@ def side_of(length: Int32[Array, "... cells"]) -> int:
     return math.isqrt(length.shape[-1])
 
 
-def all_walks(state: Any) -> Int32[Array, "tasks items cells"]:
+def all_walks(state: Any) -> Int32[Array | np.ndarray, "tasks items cells"]:
     """The walks of every task's map; they never change. The arrays are as wide as the largest map."""
     ground = state.ground
     return _all_walks(state, int(max(np.max(ground.height), np.max(ground.width))))
@@ -272,7 +272,7 @@ class MiningOracle(OracleExecutor):
         super().__init__(oracle, state, goals)
         assert isinstance(oracle.game, Mining)
         low, high = jnp.asarray(self.low), jnp.asarray(self.high)
-        self.values = np.asarray(solve_mining(oracle.game, state, self.walk_lengths, low, high))
+        self.values = np.asarray(solve_mining(oracle.game, state, jnp.asarray(self.walk_lengths), low, high))
 
     def decide(self, tasks: Int[np.ndarray, "m"]) -> list[Decision]:
         """Choose the item that leads to the goal soonest."""

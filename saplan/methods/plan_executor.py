@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from saplan.games import Game
 from saplan.goals import Goal, meets
@@ -203,6 +203,6 @@ class PlanExecutor(PolicyExecutor[Any]):
 
 
 @eqx.filter_jit
-def take(state: Any, places: Int[np.ndarray, "m"]) -> Any:
+def take(state: Any, places: Int[Array | np.ndarray, "m"]) -> Any:
     """Some of many states."""
     return jax.tree.map(lambda x: x[places], state)

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
+from gymnasium.envs.classic_control import MountainCarEnv
 
 from saplan.algebra import Block, Cyclic, Exogenous, Integer, Natural, Product, Real
 from saplan.cli import main
@@ -145,9 +146,8 @@ def test_random_moves() -> None:
 
 
 def test_mountain_car_does_not_fit() -> None:
-    gymnasium = pytest.importorskip("gymnasium")
     made = gym_world(
-        gymnasium.envs.classic_control.MountainCarEnv, Product.of(position=Real(0.1), velocity=Real(0.01)),
+        MountainCarEnv, Product.of(position=Real(0.1), velocity=Real(0.01)),
         lambda seen, info, env: tuple(map(float, seen)), ["position=0.5"], name="MountainCar",
     )  # fmt: skip
     said = [finding.text for finding in check_world(made, 60, 4) if finding.wrong]

@@ -28,6 +28,8 @@ MADE = "SAPLAN_TEST_MADE"
 class Corridor(gymnasium.Env[Any, Any]):
     """A way of 9 places with a button at each end, pressed by stepping onto it; a gust may carry the agent on."""
 
+    render_mode = "rgb_array"
+
     def __init__(self, ends: int = 1000) -> None:
         self.observation_space = spaces.Box(-np.inf, np.inf, (2,))
         self.action_space = spaces.Discrete(3, start=1)

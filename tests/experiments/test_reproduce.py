@@ -162,7 +162,7 @@ def test_the_table_of_ablations() -> None:
     assert lines[0] == "| variant | switches, 2.0 M |"
     assert lines[2] == "| the default | 90.0% (1 seeds) |"
     assert lines[3].startswith("| raw numbers in place of the algebra's features | 70.0% (-20.0: -22.")
-    assert lines[4].startswith("| ℤ/q treated as ℤ | 50.0% (-40.0: -4")
+    assert lines[4].startswith("| ℤ/q treated as ℤ, S¹ as ℝ | 50.0% (-40.0: -4")
 
 
 def test_other_files_are_no_results(tmp_path: Path) -> None:
@@ -194,12 +194,12 @@ def test_a_poorer_algebra() -> None:
 
 def test_what_is_wanted() -> None:
     full = SweepPlan().trials()
-    assert len(full) == 3 + 5 * 9
+    assert len(full) == 5 + 5 * 15
     assert {trial.steps for trial in full if trial.game == "exchange" and trial.method != "oracle"} == {40_000_000}
     quick = SweepPlan(quick=True).trials()
-    assert len(quick) == 3 + 2 * 9
+    assert len(quick) == 5 + 2 * 15
     ablations = SweepPlan(variants=tuple(ABLATIONS), methods=("structured",), seeds=1).trials()
-    assert {trial.game for trial in ablations if trial.variant == "integers"} == {"switches"}
+    assert {trial.game for trial in ablations if trial.variant == "integers"} == {"switches", "arm", "tiles"}
     assert not [c for c in SweepPlan(variants=("raw",), seeds=1).trials() if c.method in ("unstructured", "curriculum")]
 
 
@@ -231,7 +231,7 @@ def test_all_games_with_one_more(corridor: str) -> None:
     trials = SweepPlan(seeds=1).trials()
     assert {trial.method for trial in trials if trial.game == corridor} == {"structured", "unstructured"}
     assert {trial.steps for trial in trials if trial.game == corridor} == {50_000_000}
-    assert len([trial for trial in trials if trial.game != corridor]) == 3 + 9
+    assert len([trial for trial in trials if trial.game != corridor]) == 5 + 15
     assert {trial.steps for trial in SweepPlan(quick=True).trials() if trial.game == corridor} == {500_000}
     assert corridor in {trial.game for trial in SweepPlan(variants=("raw",), seeds=1).trials()}
 

@@ -14,7 +14,7 @@ import pytest
 from saplan.errors import InputError
 from saplan.games import GAMES, Arm, Exchange, Game, Mining, Switches, Tiles, make_game
 from saplan.games.contract import check_game
-from saplan.games.grid import MapRules
+from saplan.games.grid import PITCH, MapRules
 
 from .play import GAMES as LANES
 from .play import STEPS, fresh, long_play
@@ -126,9 +126,9 @@ def test_maps_are_sound(game: Any) -> None:
         height, width = int(ground.height[g]), int(ground.width[g])
         assert rules.smallest <= height <= rules.largest
         assert rules.smallest <= width <= rules.largest
-        walls = [divmod(place, 19) for place in ground.walls[g].tolist() if place != -1]
-        cells = [divmod(place, 19) for place in items[g].tolist() if place != -1]
-        agent = divmod(int(ground.agent[g]), 19)
+        walls = [divmod(place, PITCH) for place in ground.walls[g].tolist() if place != -1]
+        cells = [divmod(place, PITCH) for place in items[g].tolist() if place != -1]
+        agent = divmod(int(ground.agent[g]), PITCH)
         assert len(walls) == len(set(walls)) == round(rules.blocked * height * width)
         assert all(0 <= row < height and 0 <= column < width for row, column in [*walls, *cells, agent])
         occupied = [*walls, *cells, agent]
@@ -298,10 +298,10 @@ def test_the_scene_shows_what_is_there(name: str) -> None:
     state = game.reset(jax.random.key(3))
     scene = game.scene(state)
     places = [place for place in state.items.tolist() if place != -1]
-    assert {(thing.row, thing.column) for thing in scene.things} == {divmod(place, 19) for place in places}
+    assert {(thing.row, thing.column) for thing in scene.things} == {divmod(place, PITCH) for place in places}
     assert len(scene.things) == len(places)
-    assert scene.agent == divmod(int(state.ground.agent), 19)
-    assert scene.walls == {divmod(place, 19) for place in state.ground.walls.tolist() if place != -1}
+    assert scene.agent == divmod(int(state.ground.agent), PITCH)
+    assert scene.walls == {divmod(place, PITCH) for place in state.ground.walls.tolist() if place != -1}
     assert (scene.height, scene.width) == (int(state.ground.height), int(state.ground.width))
 
 
@@ -313,7 +313,7 @@ def test_the_scene_shows_what_is_there(name: str) -> None:
         lambda: Switches(fewest=3, most=2),
         lambda: Switches(fewest=-1),
         lambda: Switches(fewest=0, most=0),
-        lambda: Switches(kinds=6, most=6),
+        lambda: Switches(kinds=6, most=16),
         lambda: Exchange(kinds=0),
         lambda: Exchange(kinds=7),
         lambda: Exchange(kinds=2),
@@ -324,7 +324,7 @@ def test_the_scene_shows_what_is_there(name: str) -> None:
         lambda: Exchange(gives=FLAT, takes=((0, 0, 1), (1, 0, 1), (1, 1, 0))),
         lambda: Exchange(gives=((0, 2), (2, 0))),
         lambda: Mining(deposits=0),
-        lambda: Mining(deposits=20),
+        lambda: Mining(deposits=40),
         lambda: Mining(centre=()),
         lambda: Mining(yield_low=2.0, yield_high=1.0),
         lambda: Mining(yield_low=-1.0),

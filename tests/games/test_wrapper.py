@@ -13,6 +13,7 @@ from jaxtyping import Array
 from saplan.algebra import Cyclic, Natural, Product, Real
 from saplan.games.game import Game, ItemFacts
 from saplan.games.scene import Scene
+from saplan.games.sight import LimitedSight, Sight
 from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
 from saplan.methods.ablations import Ablated
@@ -21,6 +22,7 @@ from saplan.methods.policy import Policy
 from saplan.methods.structured.settings import StructuredSettings
 from saplan.methods.unstructured.rounding import Rounded
 from saplan.perception.fitted import FittedGame, Perceived
+from saplan.perception.found import FoundGame
 
 SIDE = 16
 
@@ -129,11 +131,15 @@ VIEWS: dict[type[GameWrapper[Any]], GameWrapper[Any]] = {
     Rounded: Rounded(GAME),
     Ablated: Ablated(GAME, "raw"),
     FittedGame: FittedGame(GAME, read, "words", "digest"),
+    FoundGame: FoundGame(GAME, ()),
+    LimitedSight: LimitedSight(GAME, Sight(5, (1, 1), 10)),
 }
 CHANGED = {
     Rounded: {"space", "attributes", "feasible"},
     Ablated: {"space"},
     FittedGame: {"misread", "attributes", "confidence", "place", "reset", "step", "anywhere", "tasks"},
+    FoundGame: {"space", "attributes", "truth", "confidence", "tasks", "described"},
+    LimitedSight: {"slots", "observe"},
 }
 """Each is a change that its class is there to make."""
 ARGUMENTS: dict[str, Any] = {

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saplan.algebra import Block, Categorical, Cyclic, Exogenous, Integer, Natural, Product, Real
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Integer, Natural, Product, Real
 from saplan.games import GAMES, Game, make_game
 from saplan.games.game import task_set
 from saplan.interpreter import threefry
@@ -26,7 +26,10 @@ from saplan.training.store import open_agent
 from tests.algebra.samples import BLOCKS, deltas, elements, product_of
 from tests.envs.test_jax_env import LampRow, Painted, world_of
 
-GOALS = {"switches": "red=1 blue=1", "exchange": "red=2 blue=1", "mining": "m1=5 m2=6"}
+GOALS = {
+    "switches": "red=1 blue=1", "exchange": "red=2 blue=1", "mining": "m1=5 m2=6", "arm": "shoulder=180 elbow=0",
+    "tiles": "red=0 green=1 blue=m0",
+}  # fmt: skip
 
 
 def interpreted(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -101,7 +104,7 @@ def test_every_block(kind: str, data: st.DataObject) -> None:
 def test_products_with_every_block(kind: str) -> None:
     block: Block = {
         "natural": Natural(), "integer": Integer(), "cyclic": Cyclic(5), "real": Real(0.5),
-        "categorical": Categorical(("a", "b")),
+        "categorical": Categorical(("a", "b")), "circle": Circle(360.0), "dihedral": Dihedral(4),
     }[kind]  # fmt: skip
     space: Product = product_of([block, Integer(), block, Exogenous(block)])
     rng = np.random.default_rng(0)
@@ -194,6 +197,13 @@ def test_control_flow_and_indexing() -> None:
 
     for i in ([0, 1, 2, 3], [3, 5, 1, 0], [2, 2, 9, 2]):
         check(program, table, jnp.array(i))
+
+
+def test_shifts_beyond_the_width_keep_the_sign() -> None:
+    for dtype in (jnp.int16, jnp.int32):
+        x = jnp.array([-7, -1, 0, 5, 3000], dtype)
+        check(lambda x: x >> jnp.arange(0, 50, 7, x.dtype)[:, None], x)
+        check(lambda x: jax.lax.shift_right_logical(x, jnp.full_like(x, 40)), x)
 
 
 def test_conversions_saturate() -> None:

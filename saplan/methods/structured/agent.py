@@ -60,7 +60,7 @@ class StructuredAgent(eqx.Module):
         rho = np.asarray(self.game.attributes(state))
         (route,) = self.route_finder(planner)(rho[None], one_goal(self.game.space, goal), planner)
         plan, unsure = route.plan(rho), uncertain_attributes(self.game, state)
-        beyond = self.beyond(plan.rho or (tuple(rho),))
+        beyond = self.beyond(plan.rho or (tuple(map(float, rho)),))
         return in_words(self.game, replace(plan, uncertain_attributes=unsure, beyond=beyond))
 
     def beyond(self, path: Sequence[Sequence[float]]) -> tuple[str, ...]:
