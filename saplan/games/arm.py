@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, final
 
 import equinox as eqx
@@ -17,6 +18,7 @@ from saplan.games.grid import INTERACT, MOVES, Map, MapRules, Places, draw_map, 
 from saplan.games.objects import draw_nearest
 from saplan.games.scene import Scene, Thing, ground_scene
 from saplan.goals import HAIR, Goal
+from saplan.interpreter.program import interpretable, without_compiling
 
 TURN = 360.0
 JOINTS = ("shoulder", "elbow")
@@ -91,7 +93,7 @@ class Arm(Game[ArmState]):
         if not self.distance > self.radius:
             raise InputError("the post must not cover the shoulder: its distance must exceed its radius")
         self.maps.check_room(len(self.changes))
-        if not bool(jnp.any(self.clear(_candidates(jax.random.key(0))))):
+        if not self._some_clear(np.random.default_rng(0).uniform(0, TURN, (CANDIDATES, 2))):
             raise InputError("no start is possible: the post covers every posture")
 
     @property
@@ -118,6 +120,11 @@ class Arm(Game[ArmState]):
         hand = elbow + self.fore * _direction(angles[..., 0] + angles[..., 1])
         apart = jnp.minimum(_apart(post, jnp.zeros(2), elbow), _apart(post, elbow, hand))
         return apart > self.radius
+
+    def _some_clear(self, postures: Float[np.ndarray, "... 2"]) -> bool:
+        """Whether the arm is clear of the post in some of these postures."""
+        with without_compiling():
+            return bool(_any_clear(self, postures.astype(np.float32)))
 
     def possible(self, angles: Posture) -> Bool[Array, "... 4"]:
         """Whether every crank can be turned: the arm stays clear of the post all the way."""
@@ -185,8 +192,8 @@ class Arm(Game[ArmState]):
         low = np.where(free, 0.0, low)
         width = np.where(free, TURN, (np.where(free, 0.0, high) - low) % TURN)
         axes = [np.linspace(a, a + w, max(2, math.ceil(w / SUPPORT_SPACING))) for a, w in zip(low, width, strict=True)]
-        postures = jnp.asarray(np.stack(np.meshgrid(*axes), axis=-1), jnp.float32)
-        return None if bool(jnp.any(self.clear(postures))) else "the arm would touch the post"
+        postures = np.stack(np.meshgrid(*axes), axis=-1)
+        return None if self._some_clear(postures) else "the arm would touch the post"
 
     def item_facts(self) -> ItemFacts:
         return ItemFacts(np.eye(len(self.changes), dtype=bool), np.full(len(self.changes), INTERACT))
@@ -197,6 +204,12 @@ class Arm(Game[ArmState]):
         angles = zip(JOINTS, JOINT_COLOURS, state.angles.tolist(), strict=True)
         inventory = tuple((joint, colour, f"{angle:.0f}°") for joint, colour, angle in angles)
         return ground_scene(state.ground, things, inventory)
+
+
+@interpretable
+@partial(jax.jit, static_argnums=0)
+def _any_clear(arm: Arm, postures: Posture) -> Bool[Array, ""]:
+    return jnp.any(arm.clear(postures))
 
 
 def _candidates(key: PRNGKeyArray) -> Float[Array, "n 2"]:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.games import Game
+from saplan.games.game import change_between
 from saplan.games.rules import changed_text, name_of
 from saplan.games.sight import LimitedSight
 from saplan.goals import Goal, parse_goal
@@ -123,8 +123,8 @@ def in_words(game: Game[Any], plan: Plan) -> Plan:
     """The plan with every transition named by the rules of the game."""
     if not plan.path:
         return plan
-    rho = jnp.array(plan.rho)
-    deltas = np.asarray(jax.vmap(game.space.difference)(rho[1:], rho[:-1]))
+    rho = np.array(plan.rho, np.float32)
+    deltas = np.asarray(change_between(game.space, rho[:-1], rho[1:]))
     named = [
         replace(step, words=name_of(game, delta), result=changed_text(game.space, before, step.rho))
         for before, step, delta in zip(plan.rho, plan.path, deltas, strict=False)

@@ -107,9 +107,10 @@ class Familiar(eqx.Module):
 
 def no_evidence(space: Product) -> Evidence:
     """Evidence of nothing."""
-    both = jnp.stack([jnp.full(space.size, jnp.inf), jnp.full(space.size, -jnp.inf)])
-    none = jnp.zeros((2, space.size))
-    return Evidence(jnp.clip(both, -EXACT, EXACT), jnp.clip(-both, -EXACT, EXACT), none.astype(jnp.int32), none, none)
+    # Without arithmetic: agents of older files get this when they are loaded, where nothing should be compiled.
+    both = np.repeat(np.array([[EXACT], [-EXACT]], np.float32), space.size, axis=1)
+    none, count = (np.zeros((2, space.size), kind) for kind in (np.float32, np.int32))
+    return Evidence(*(jax.device_put(each) for each in (both, -both, count, none, none)))
 
 
 def open_sides(space: Product) -> Bool[np.ndarray, "2 K"]:
