@@ -54,7 +54,7 @@ def shuffle(settings: Settings, key: PRNGKeyArray, size: int) -> Int32[Array, "b
     """
     index, low = jnp.arange(size, dtype=jnp.uint32), jnp.uint32(2 ** (size - 1).bit_length() - 1)
     drawn = jax.random.bits(key, (settings.epochs, size), jnp.uint32)
-    orders = (jnp.sort((drawn & ~low) | index, axis=1) & low).astype(jnp.int32)
+    orders: Array = (jnp.sort((drawn & ~low) | index, axis=1) & low).astype(jnp.int32)
     return orders.reshape(settings.epochs * settings.minibatches, -1)
 
 

@@ -183,7 +183,7 @@ class Workshop(gymnasium.Env):
 
 def workshop(clock) -> GymWorld:
     space = Product.of(**{f"good{k}": Natural() for k in range(Workshop.goods)}, clock=clock)
-    return gym_world(Workshop, space, lambda env, seen, info: seen, ["good0"])
+    return gym_world(Workshop, space, lambda seen, info, env: seen, ["good0"])
 
 
 @pytest.mark.parametrize("marked", [True, False])
