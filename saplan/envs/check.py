@@ -22,8 +22,9 @@ REPLAYED = 16
 """Episodes that are played twice."""
 TRIALS = 12
 """Steps at which actions are tried, most of them early: on the host, going back means replaying an episode."""
-TRIED = 1_600
-"""Actions that one such step tries at most, over all its lanes: with many actions, in fewer lanes."""
+TRIED, LATEST = 400, 10_000
+"""With many actions they are tried in fewer lanes and in earlier steps: one step tries at most so many actions in all
+its lanes, and the number of actions times the latest such step is at most so large."""
 FIRST, NEXT = 4, 32
 """Actions that are tried at a time, until each attribute has stayed under one of them: mostly the first few suffice."""
 OFTEN = 0.3
@@ -100,7 +101,8 @@ def play_at_random(world: Game[Any], steps: int, lanes: int, seed: int, show: Sh
     reset_key, act_key, step_key = jax.random.split(jax.random.key(seed), 3)
     state = jax.jit(jax.vmap(world.reset))(jax.random.split(reset_key, lanes))
     action = jax.random.randint(act_key, (steps, lanes), 0, len(world.actions))
-    trials = set(np.geomspace(1, steps - 1, TRIALS).astype(int).tolist())
+    latest = min(steps - 1, max(TRIALS, LATEST // len(world.actions)))
+    trials = set(np.geomspace(1, latest, TRIALS).astype(int).tolist())
     some = min(lanes, max(1, TRIED // len(world.actions)))
     caused, tried = np.ones((steps, lanes, world.space.size), bool), np.zeros((steps, lanes), bool)
     rows: list[tuple[Array, ...]] = [_perceive(world, state)]
