@@ -21,7 +21,12 @@ ENOUGH = 10
 REPLAYED = 16
 """Episodes that are played twice."""
 TRIALS = 12
-"""Steps at which all actions are tried, most of them early: on the host, going back means replaying an episode."""
+"""Steps at which actions are tried, most of them early: on the host, going back means replaying an episode."""
+TRIED, LATEST = 400, 10_000
+"""With many actions they are tried in fewer lanes and in earlier steps: one step tries at most so many actions in all
+its lanes, and the number of actions times the latest such step is at most so large."""
+FIRST, NEXT = 4, 32
+"""Actions that are tried at a time, until each attribute has stayed under one of them: mostly the first few suffice."""
 OFTEN = 0.3
 """Share of the trials at which an attribute changes under every action, beyond which it never stays."""
 RANDOM = 0.05
@@ -52,9 +57,9 @@ class RandomPlay:
     over: np.ndarray
     """Whether the episode is over; later steps of the lane do not count."""
     caused: np.ndarray
-    """Whether every coordinate stayed the same under some action, where all were tried; else True."""
+    """Whether every coordinate stayed the same under some action, where actions were tried; else True."""
     tried: np.ndarray
-    """Steps at which all actions were tried."""
+    """Steps, by time and lane, at which actions were tried."""
     action: np.ndarray
     seen: np.ndarray
     """A hash of the observation before every step."""
@@ -92,25 +97,28 @@ def findings_text(found: list[Finding]) -> list[str]:
 
 
 def play_at_random(world: Game[Any], steps: int, lanes: int, seed: int, show: Show = lambda line: None) -> RandomPlay:
-    """Random steps in every lane, with all actions tried at a few of them."""
+    """Random steps in every lane, with other actions tried at a few of them."""
     reset_key, act_key, step_key = jax.random.split(jax.random.key(seed), 3)
     state = jax.jit(jax.vmap(world.reset))(jax.random.split(reset_key, lanes))
     action = jax.random.randint(act_key, (steps, lanes), 0, len(world.actions))
-    trials = set(np.geomspace(1, steps - 1, TRIALS).astype(int).tolist())
+    latest = min(steps - 1, max(TRIALS, LATEST // len(world.actions)))
+    trials = set(np.geomspace(1, latest, TRIALS).astype(int).tolist())
+    some = min(lanes, max(1, TRIED // len(world.actions)))
+    caused, tried = np.ones((steps, lanes, world.space.size), bool), np.zeros((steps, lanes), bool)
     rows: list[tuple[Array, ...]] = [_perceive(world, state)]
-    caused, seen = [], []
+    seen = []
     for t, key in enumerate(jax.random.split(step_key, steps)):
         if t % max(1, steps // 5) == 0:
             show(f"playing at random: {t} of {steps} steps in {lanes} lanes")
         seen.append([hash(one.tobytes()) for one in np.asarray(rows[-1][1])])
         rows[-1] = rows[-1][::2]
-        state, stays = _step(world, key, state, action[t], t in trials)
+        if t in trials:
+            caused[t, :some], tried[t, :some] = _stays(world, key, jax.tree.map(lambda x: x[:some], state), seed), True
+        state = _step(world, key, state, action[t])
         rows.append(_perceive(world, state))
-        caused.append(stays)
     rows[-1] = rows[-1][::2]
     rho, over = (np.stack([np.asarray(row[k]) for row in rows]) for k in (0, 1))
-    by_chance = np.stack([np.asarray(row) for row in caused])
-    return RandomPlay(rho, over, by_chance, np.array(sorted(trials)), np.asarray(action), np.array(seen))
+    return RandomPlay(rho, over, caused, tried, np.asarray(action), np.array(seen))
 
 
 @eqx.filter_jit
@@ -119,16 +127,37 @@ def _perceive(world: Game[State], state: State) -> tuple[Array, Array, Array]:
 
 
 @eqx.filter_jit
-def _step(world: Game[State], key: PRNGKeyArray, state: State, action: Array, all_actions: bool) -> tuple[State, Array]:
-    """One step of every lane, and whether each coordinate would have stayed the same under some action."""
-    keys = jax.random.split(key, len(action))
-    step = jax.vmap(world.step)
-    before = jax.vmap(world.attributes)(state)
-    stays = jnp.ones(before.shape, bool)
-    if all_actions:
-        each = [step(keys, state, jnp.full_like(action, k)) for k in range(len(world.actions))]
-        stays = jnp.stack([jax.vmap(world.attributes)(one) == before for one in each]).any(axis=0)
-    return step(keys, state, action), stays
+def _step(world: Game[State], key: PRNGKeyArray, state: State, action: Array) -> State:
+    """One step of every lane."""
+    return jax.vmap(world.step)(jax.random.split(key, len(action)), state, action)
+
+
+def _stays(world: Game[State], key: PRNGKeyArray, state: State, seed: int) -> np.ndarray:
+    """Whether each coordinate of every lane stays the same under some action. Exogenous ones need not be tried."""
+    order = np.random.default_rng(seed).permutation(len(world.actions))
+    stays = np.broadcast_to(np.asarray(world.space.exogenous), _rho(world, state).shape)
+    for part in np.split(order, range(FIRST, len(order), NEXT)):
+        stays = stays | np.asarray(_stays_under(world, key, state, jnp.asarray(part)))
+        if stays.all():
+            break
+    return stays
+
+
+@eqx.filter_jit
+def _rho(world: Game[State], state: State) -> Array:
+    return jax.vmap(world.attributes)(state)
+
+
+@eqx.filter_jit
+def _stays_under(world: Game[State], key: PRNGKeyArray, state: State, actions: Array) -> Array:
+    """Whether each coordinate of every lane stays the same under one of these actions."""
+    before = _rho(world, state)
+
+    def after(action: Array) -> Array:
+        keys = jax.random.split(key, len(before))
+        return _rho(world, jax.vmap(world.step, in_axes=(0, 0, None))(keys, state, action))
+
+    return jnp.any(jax.vmap(after)(actions) == before, axis=0)
 
 
 def _coordinates(world: Game[Any]) -> Iterator[tuple[int, str, Block]]:
@@ -183,7 +212,7 @@ def _uncaused(world: Game[Any], played: RandomPlay) -> Iterator[Finding]:
     """Changes that happen under every action; if all attributes have them, the world does not fit."""
     names, exogenous = world.space.names, world.space.exogenous
     free = (~played.caused & played.alive[..., None]).sum(axis=(0, 1))
-    steps = played.alive[played.tried].sum()
+    steps = (played.alive & played.tried).sum()
     if np.all(exogenous | (free > OFTEN * steps)):
         text = "changes by itself under every action" if len(names) == 1 else "change by themselves under every action"
         yield Finding(
@@ -289,7 +318,7 @@ def _not_repeatable(world: Game[Any], seed: int) -> list[Finding]:
         state = jax.jit(jax.vmap(world.reset))(keys)
         steps = [_perceive(world, state)]
         for t, key in enumerate(jax.random.split(jax.random.key(seed + 3), len(actions))):
-            state, _ = _step(world, key, state, actions[t], False)
+            state = _step(world, key, state, actions[t])
             steps.append(_perceive(world, state))
         return steps
 

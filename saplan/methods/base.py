@@ -180,8 +180,8 @@ class Method(abc.ABC, Generic[Knowledge]):
         propose = self.proposer(game, settings, learner.knowledge, proposer_key, fresh_rho)
         act = partial(sample_actions, learner.policy, settings)
         behaviour = Behaviour(act, propose, self.judge(game), fresh, fresh_rho)
-        lanes, trajectory = roll_out(game, settings, key, learner.lanes, behaviour)
-        return Rollout.of(trajectory, lanes)
+        lanes, trajectory, trunk = roll_out(game, settings, key, learner.lanes, behaviour)
+        return Rollout.of(trajectory, lanes, trunk)
 
 
 PolicyLoss = Callable[[Policy, Int32[Array, "size"]], Float[Array, ""]]

@@ -103,7 +103,7 @@ class Curriculum(Method[CurriculumProgress]):
     ) -> Propose:
         # A game has one goal, so a new goal always belongs to a new map: both are drawn once per rollout.
         proposal = Proposal(*draw_goals(game, settings, key, fresh, knowledge.stage))
-        return lambda key, rho: proposal
+        return lambda key, rho, wanted: proposal
 
     def learn(
         self,

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from saplan.games.game import Game, State
 from saplan.methods.encoders import Encoder
+from saplan.rl.goal_loss import TakenHead
 from saplan.rl.networks import GoalNetwork, Head
 from saplan.rl.repeated_actions import History, repeats
 from saplan.rl.rollout import RolloutState
@@ -91,6 +92,13 @@ class Policy(eqx.Module):
         outputs = self._exploration_outputs(trunk)
         return outputs[..., :-1] if self.critic else outputs
 
+    def exploration_of(self, trunk: Float[Array, "n features"], action: Int[Array, "n"]) -> Float[Array, "n"]:
+        """The value of one action per row for exploring, without the values of the others."""
+        head, actions = (self.explorer or self.network).head, len(self.network.head.outputs.bias) // 2
+        weight = head.outputs.weight[:, actions:].T[action]
+        hidden = head.hidden(self._part(trunk, 1), self._exploring)
+        return jnp.sum(hidden * weight, axis=-1) + head.outputs.bias[actions:][action]
+
     def exploration_value(self, trunk: Features) -> Float[Array, "..."]:
         """The value of exploring."""
         outputs = self._exploration_outputs(trunk)
@@ -98,8 +106,12 @@ class Policy(eqx.Module):
 
     def _exploration_outputs(self, trunk: Features) -> Float[Array, "... outputs"]:
         head = (self.explorer or self.network).head
-        goal = jnp.zeros(self.encoder.subgoal_width + 1).at[-1].set(1.0)
-        return head(self._part(trunk, 1), goal, slice(len(head.outputs.bias) // 2, None))
+        return head(self._part(trunk, 1), self._exploring, slice(len(head.outputs.bias) // 2, None))
+
+    @property
+    def _exploring(self) -> Float[Array, "goal"]:
+        """Features of the goal "explore"."""
+        return jnp.zeros(self.encoder.subgoal_width + 1).at[-1].set(1.0)
 
     def _part(self, trunk: Features, number: int) -> Float[Array, "... part"]:
         """The part of a trunk that belongs to one of two networks; all of it where there is one."""
@@ -108,9 +120,24 @@ class Policy(eqx.Module):
 
 def execution_outputs(head: Head, encoder: Encoder, trunk: Features, subgoal: Subgoal) -> Float[Array, "... outputs"]:
     """What a policy's head says about a subgoal: by default, logits of Q(s, a, subgoal)."""
+    return head(trunk, subgoal_features(encoder, subgoal), slice(len(head.outputs.bias) // 2))
+
+
+def subgoal_features(encoder: Encoder, subgoal: Subgoal) -> Float[Array, "... goal"]:
+    """Features of a subgoal as a policy's head is shown them: the last one would say "explore"."""
     goal = encoder.subgoal(subgoal)
-    goal = jnp.concatenate([goal, jnp.zeros((*goal.shape[:-1], 1))], axis=-1)
-    return head(trunk, goal, slice(len(head.outputs.bias) // 2))
+    return jnp.concatenate([goal, jnp.zeros((*goal.shape[:-1], 1))], axis=-1)
+
+
+def taken_head(policy: "Policy", trunk: Features, subgoals: Float[Array, "C W"], action: Int[Array, "n"]) -> TakenHead:
+    """The execution head, reduced to the actions taken and to some subgoals."""
+    head = policy.network.head
+    goal, outputs = subgoal_features(policy.encoder, subgoals), head.outputs
+    actions = len(outputs.bias) // 2
+    return TakenHead(
+        trunk, 1 + head.gain(goal), head.shift(goal), outputs.weight[:, :actions].T[action],
+        outputs.bias[:actions][action],
+    )  # fmt: skip
 
 
 def execution_preference(
@@ -131,18 +158,19 @@ def execution_preference(
 def sample_actions(
     policy: Policy,
     settings: Settings,
-    key: PRNGKeyArray,
+    noise: Float[Array, "n actions"],
     observation: Shaped[Array, "n slots"],
     place: Shaped[Array, "n signs"],
     lanes: RolloutState[State],
-) -> Int[Array, "n"]:
-    """An action per lane, by the policy that plays there."""
+) -> tuple[Int[Array, "n"], Features]:
+    """An action per lane, by the policy that plays there, and the policy's trunk. The `noise` follows Gumbel's law."""
     trunk = policy.trunk(observation, lanes.rho)
     logits = execution_preference(policy, settings, place, trunk, lanes.subgoal, 0, lanes.history)
     if isinstance(settings, ExploringSettings):
         explore = exploration_preference(policy, settings, trunk)
         logits = jnp.where(lanes.explores[:, None], explore, logits)
-    return jax.random.categorical(key, logits, axis=-1)
+    # The noise must not be drawn, nor logarithms be taken, element by element inside the search for the maximum.
+    return jnp.argmax(jax.lax.optimization_barrier(logits + noise), axis=-1), trunk
 
 
 def exploration_preference(policy: Policy, settings: ExploringSettings, trunk: Features) -> Float[Array, "... actions"]:

@@ -18,7 +18,8 @@ from jaxtyping import Array, Bool, Float, Int, Int32, Shaped
 
 from saplan.games import Game
 from saplan.methods.encoders import Encoder
-from saplan.methods.policy import Policy, execution_outputs
+from saplan.methods.policy import Policy, execution_outputs, taken_head
+from saplan.rl.goal_loss import Wanted, goals_loss
 from saplan.rl.networks import Head
 from saplan.rl.optim import accumulate_loss, in_buckets
 from saplan.rl.returns import agreement, lambda_returns, masked_mean
@@ -40,11 +41,18 @@ class Rollout(NamedTuple):
     """Where the lanes stand after it."""
     last: tuple[Shaped[Array, "lanes slots"], Float[Array, "lanes K"]] | None = None
     """Observation and ρ after the last steps; None where the lanes show them."""
+    trunk: Float[Array, "time lanes features"] | None = None
+    """The policy's trunk before every step, where it was computed to act and is still valid."""
 
     @classmethod
-    def of(cls, trajectory: Trajectory, lanes: RolloutState[Any]) -> "Rollout":
+    def of(
+        cls,
+        trajectory: Trajectory,
+        lanes: RolloutState[Any],
+        trunk: Float[Array, "time lanes features"] | None = None,
+    ) -> "Rollout":
         """A trajectory together with its flattened form."""
-        return cls(trajectory, flatten_steps(trajectory), lanes)
+        return cls(trajectory, flatten_steps(trajectory), lanes, trunk=trunk)
 
 
 class Targets(eqx.Module):
@@ -110,9 +118,12 @@ class ValuedRollout(eqx.Module):
 
 
 def value_rollout(game: Game[Any], settings: Settings, policy: Policy, rollout: Rollout) -> ValuedRollout:
-    """Evaluates the policy's trunk at the states after every step."""
+    """Adds the policy's trunk at the states after every step, computed where acting did not compute it."""
     steps, lanes = rollout.trajectory, rollout.lanes
     seen, last_rho = rollout.last or (jax.vmap(game.observe)(lanes.state), lanes.rho)
+    if rollout.trunk is not None:
+        following = jnp.concatenate([rollout.trunk[1:], policy.trunk(seen, last_rho)[None]])
+        return ValuedRollout(steps, following, unharmed(game, settings, steps), policy, settings)
     observation = jnp.concatenate([steps.observation[1:], seen[None]])
     rho = jnp.concatenate([steps.rho[1:], last_rho[None]])
     following = policy.trunk(observation.reshape(-1, *observation.shape[2:]), rho.reshape(-1, rho.shape[-1]))
@@ -158,13 +169,16 @@ def by_step(x: Shaped[Array, "C time lanes ..."]) -> Shaped[Array, "n C ..."]:
 def policy_loss(policy: Policy, subgoals: Subgoals, batch: Targets) -> Float[Array, ""]:
     """Cross-entropy of the execution logits summed over the subgoals, plus half the Huber loss of exploration."""
     trunk = policy.trunk(batch.observation, batch.rho)
-    each = jnp.swapaxes(batch.subgoal, 0, 1) if batch.subgoal is not None else subgoals.shared
-    items = (each, batch.execution.T, batch.execution_weight.T)
-    learnt, given = (policy.network.head, trunk), batch.action
-    execute = accumulate_loss(partial(subgoal_loss, policy.encoder), learnt, given, items, jnp.asarray(subgoals.used))
+    used, wanted = jnp.asarray(subgoals.used), Wanted(batch.execution.T, batch.execution_weight.T)
+    if batch.subgoal is None:
+        assert subgoals.shared is not None
+        execute = goals_loss(taken_head(policy, trunk, subgoals.shared, batch.action), wanted, used)
+    else:
+        items, learnt = (jnp.swapaxes(batch.subgoal, 0, 1), *wanted), (policy.network.head, trunk)
+        execute = accumulate_loss(partial(subgoal_loss, policy.encoder), learnt, batch.action, items, used)
     if batch.exploration is None or batch.exploration_weight is None:
         return execute
-    explored = taken(policy.exploration(trunk), batch.action)
+    explored = policy.exploration_of(trunk, batch.action)
     explore = masked_mean(optax.huber_loss(explored, batch.exploration), batch.exploration_weight)
     return execute + 0.5 * explore
 

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 Batch = Float[Array, "... features"]
+EPSILON = 1e-5
+"""Added to a variance before it divides."""
 
 
 class Linear(eqx.Module):
@@ -31,7 +33,7 @@ class Linear(eqx.Module):
 def normalise(x: Batch) -> Batch:
     """Layer normalisation without parameters: the next layer has weights of its own."""
     centred = x - jnp.mean(x, axis=-1, keepdims=True)
-    return centred * jax.lax.rsqrt(jnp.mean(centred**2, axis=-1, keepdims=True) + 1e-5)
+    return centred * jax.lax.rsqrt(jnp.mean(centred**2, axis=-1, keepdims=True) + EPSILON)
 
 
 def bag(table: Float[Array, "vocabulary features"], words: Int[Array, "batch slots"]) -> Float[Array, "batch features"]:
@@ -66,8 +68,11 @@ class Head(eqx.Module):
         self, trunk: Float[Array, "... hidden"], goal: Float[Array, "... goal"], part: slice = slice(None)
     ) -> Float[Array, "... outputs"]:
         """The part that depends on state and goal; the leading axes of both broadcast. `part` selects outputs."""
-        mixed = trunk * (1 + self.gain(goal)) + self.shift(goal)
-        return jax.nn.relu(normalise(mixed)) @ self.outputs.weight[:, part] + self.outputs.bias[part]
+        return self.hidden(trunk, goal) @ self.outputs.weight[:, part] + self.outputs.bias[part]
+
+    def hidden(self, trunk: Float[Array, "... hidden"], goal: Float[Array, "... goal"]) -> Float[Array, "... hidden"]:
+        """The last hidden layer."""
+        return jax.nn.relu(normalise(trunk * (1 + self.gain(goal)) + self.shift(goal)))
 
 
 class PictureEyes(eqx.Module):

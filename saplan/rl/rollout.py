@@ -105,11 +105,16 @@ class Change(NamedTuple):
 
 
 Act = Callable[
-    [PRNGKeyArray, Shaped[Array, "lanes slots"], Shaped[Array, "lanes signs"], RolloutState[State]], Int[Array, "lanes"]
+    [Float[Array, "lanes actions"], Shaped[Array, "lanes slots"], Shaped[Array, "lanes signs"], RolloutState[State]],
+    tuple[Int[Array, "lanes"], Float[Array, "lanes features"]],
 ]
-"""(key, observations, places, lanes) → an action per lane. A place identifies where the agent has been before."""
-Propose = Callable[[PRNGKeyArray, Float[Array, "lanes K"]], Proposal]
-"""(key, ρ) → a subgoal for every lane, used where the next attempt executes."""
+"""(noise, observations, places, lanes) → an action per lane, and what was computed of the state for it.
+
+The noise follows Gumbel's law: an action is drawn by adding it to logits. A place identifies where the agent has been
+before.
+"""
+Propose = Callable[[PRNGKeyArray, Float[Array, "lanes K"], Bool[Array, "lanes"]], Proposal]
+"""(key, ρ, where it is wanted) → a subgoal for every lane, used where the next attempt executes."""
 Judge = Callable[[Change, Float[Array, "lanes W"]], StepOutcome]
 """(step in attributes, subgoal) → what that means for the attempt."""
 
@@ -170,40 +175,67 @@ def begin_rollout(game: Game[State], settings: Settings, key: PRNGKeyArray, subg
     )
 
 
+class StepDraws(NamedTuple):
+    """What chance decides in one step of every lane. A whole rollout's are drawn at once, outside of its loop."""
+
+    noise: Float[Array, "lanes actions"]
+    """Gumbel noise of the actions."""
+    step_keys: PRNGKeyArray
+    restart: Float[Array, "lanes"]
+    subgoal_key: PRNGKeyArray
+    handover: Int[Array, "lanes"]
+    interleave: Float[Array, "lanes"]
+
+
+def draw_step(game: Game[State], settings: Settings, key: PRNGKeyArray) -> StepDraws:
+    """What chance decides in one step."""
+    act_key, step_key, restart_key, subgoal_key, handover_key = jax.random.split(key, 5)
+    lanes = settings.lanes
+    return StepDraws(
+        noise=jax.random.gumbel(act_key, (lanes, len(game.actions))),
+        step_keys=jax.random.split(step_key, lanes),
+        restart=jax.random.uniform(restart_key, (lanes,)),
+        subgoal_key=subgoal_key,
+        handover=draw_handover(settings, handover_key),
+        interleave=jax.random.uniform(jax.random.fold_in(handover_key, 1), (lanes,)),
+    )
+
+
 def roll_out(
     game: Game[State], settings: Settings, key: PRNGKeyArray, lanes: RolloutState[State], behaviour: Behaviour[State]
-) -> tuple[RolloutState[State], Trajectory]:
-    """`settings.rollout` steps of every lane."""
+) -> tuple[RolloutState[State], Trajectory, Float[Array, "time lanes features"]]:
+    """`settings.rollout` steps of every lane; the last result is what `act` computed of every state."""
+    draws = jax.vmap(lambda key: draw_step(game, settings, key))(jax.random.split(key, settings.rollout))
 
-    def one(lanes: RolloutState[State], key: PRNGKeyArray) -> tuple[RolloutState[State], Trajectory]:
-        return advance_lanes(game, settings, key, lanes, behaviour)
+    def one(lanes: RolloutState[State], draws: StepDraws) -> tuple[RolloutState[State], tuple[Trajectory, Array]]:
+        following, recorded, features = advance_lanes(game, settings, draws, lanes, behaviour)
+        return following, (recorded, features)
 
-    return jax.lax.scan(one, lanes, jax.random.split(key, settings.rollout))
+    lanes, (trajectory, features) = jax.lax.scan(one, lanes, draws)
+    return lanes, trajectory, features
 
 
 def advance_lanes(
-    game: Game[State], settings: Settings, key: PRNGKeyArray, lanes: RolloutState[State], behaviour: Behaviour[State]
-) -> tuple[RolloutState[State], Trajectory]:
+    game: Game[State], settings: Settings, draws: StepDraws, lanes: RolloutState[State], behaviour: Behaviour[State]
+) -> tuple[RolloutState[State], Trajectory, Float[Array, "lanes features"]]:
     """One step of every lane. A lane whose game ends continues with its fresh map."""
-    act_key, step_key, restart_key, subgoal_key, handover_key = jax.random.split(key, 5)
     observation = jax.vmap(game.observe)(lanes.state)
     place = jax.vmap(game.place)(lanes.state)
-    action = behaviour.act(act_key, observation, place, lanes)
-    state = jax.vmap(game.step)(jax.random.split(step_key, settings.lanes), lanes.state, action)
+    action, features = behaviour.act(draws.noise, observation, place, lanes)
+    state = jax.vmap(game.step)(draws.step_keys, lanes.state, action)
     step = _change(game, lanes.rho, state)
-    recorded, ended = _record(game, settings, restart_key, lanes, observation, action, state, step, behaviour.judge)
+    recorded, ended = _record(game, settings, draws.restart, lanes, observation, action, state, step, behaviour.judge)
 
     over = recorded.game_over
     state = select_lanes(over, behaviour.fresh, state)
     rho = jnp.where(over[:, None], behaviour.fresh_rho, step.after)
     starts = ended | over
     age = jnp.where(over, 0, lanes.age + 1)
-    handover = jnp.where(over, draw_handover(settings, handover_key), lanes.handover)
+    handover = jnp.where(over, draws.handover, lanes.handover)
     explores = age < handover
     if settings.schedule.interleave:
-        chance = jax.random.uniform(jax.random.fold_in(handover_key, 1), (settings.lanes,))
-        explores &= chance >= settings.schedule.interleave
-    proposal = behaviour.propose(subgoal_key, rho)
+        explores &= draws.interleave >= settings.schedule.interleave
+    proposal = behaviour.propose(draws.subgoal_key, rho, starts & ~explores)
     following = RolloutState(
         state=state,
         rho=rho,
@@ -216,7 +248,7 @@ def advance_lanes(
         # Every change is a new situation, even if the attempt goes on: observations may not show what is held.
         history=jnp.where((starts | step.changed)[:, None], 0, extend(lanes.history, place, 0, action)),
     )
-    return following, recorded
+    return following, recorded, features
 
 
 def _change(game: Game[State], rho: Float[Array, "lanes K"], state: State) -> Change:
@@ -227,7 +259,7 @@ def _change(game: Game[State], rho: Float[Array, "lanes K"], state: State) -> Ch
 def _record(
     game: Game[State],
     settings: Settings,
-    restart_key: PRNGKeyArray,
+    draw: Float[Array, "lanes"],
     lanes: RolloutState[State],
     observation: Shaped[Array, "lanes slots"],
     action: Int[Array, "lanes"],
@@ -241,7 +273,6 @@ def _record(
     lost = jax.vmap(game.lost)(state)
     ended = outcome.ends | (lanes.clock + 1 >= settings.attempt_steps) | lost
     failure = ended & jnp.where(lanes.explores, ~step.changed, ~success)
-    draw = jax.random.uniform(restart_key, (settings.lanes,))
     resigned = failure & (lanes.explores | (draw < settings.schedule.restart))
     # An executing attempt finishes after the horizon. Cut short it would have no outcome, and because failures take
     # longer than successes the edge detector would see too few failures.

@@ -3,15 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from gymnasium.envs.classic_control import MountainCarEnv
 
 from saplan.algebra import Block, Cyclic, Exogenous, Integer, Natural, Product, Real
 from saplan.cli import main
-from saplan.envs.check import check_world
-from saplan.envs.gymnasium_env import gym_world
+from saplan.envs.check import REPLAYED, check_world
+from saplan.envs.gymnasium_env import GymWorld, gym_world
 from saplan.envs.jax_env import JaxWorld, jax_world
 
 
@@ -153,3 +155,46 @@ def test_mountain_car_does_not_fit() -> None:
     said = [finding.text for finding in check_world(made, 60, 4) if finding.wrong]
     assert any("this world does not fit: position, velocity change by themselves" in text for text in said)
     assert not any("Exogenous(...)" in text for text in said)
+
+
+class Workshop(gymnasium.Env):
+    """As many recipes as a large crafting game has, each for one of many goods; a clock runs by itself."""
+
+    goods, recipes = 58, 201
+    taken = 0
+    """Steps of all workshops."""
+
+    observation_space = gymnasium.spaces.Box(0, 2**20, (goods + 1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(recipes)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.store = np.zeros(self.goods + 1, np.float32)
+        return self.store.copy(), {}
+
+    def step(self, action):
+        Workshop.taken += 1
+        good = int(action) % self.goods
+        if good == 0 or self.store[good - 1] > 0 or good % 7 == 0:
+            self.store[good] += 1
+        self.store[-1] += 1
+        return self.store.copy(), 0.0, False, False, {}
+
+
+def workshop(clock) -> GymWorld:
+    space = Product.of(**{f"good{k}": Natural() for k in range(Workshop.goods)}, clock=clock)
+    return gym_world(Workshop, space, lambda seen, info, env: seen, ["good0=1"])
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_many_actions_and_attributes_are_checked_with_few_steps(marked: bool) -> None:
+    world = workshop(Exogenous(Natural()) if marked else Natural())
+    Workshop.taken = 0
+    found = check_world(world, steps=30, lanes=6)
+    played = 30 * 6 + 2 * 20 * REPLAYED
+    wrong = [finding.text for finding in found if finding.wrong]
+    if marked:
+        assert wrong == []
+        assert Workshop.taken < 10 * played, "going back means replaying, but few actions are tried"
+    else:
+        assert any("clock: changed under every action" in text for text in wrong)

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saplan.rl.optim import SEEDS, _sum_of_first, accumulate_loss, in_buckets
+from saplan.rl.optim import SEEDS, _sum_of_first, accumulate_loss, in_buckets, shuffle
+from saplan.rl.settings import Settings
 
 
 def loss(learnt, given, item):
@@ -90,3 +91,15 @@ def test_learners_side_by_side_get_the_same_room(many_items) -> None:
     assert ask(jnp.array([3, 4])).tolist() == [403, 404]
     assert ask(jnp.array([3, 20])).tolist() == [2103, 2120]
     assert set(seen) == {4, 8, 16, 21}
+
+
+@pytest.mark.parametrize(("lanes", "minibatches"), [(3, 7), (64, 32), (1000, 8)])
+def test_every_pass_has_every_step_once_in_a_random_minibatch(lanes: int, minibatches: int) -> None:
+    settings, size = Settings(lanes=lanes, rollout=14, minibatches=minibatches, epochs=3), 14 * lanes
+    orders = np.asarray(shuffle(settings, jax.random.key(1), size)).reshape(3, size)
+    np.testing.assert_array_equal(np.sort(orders, axis=1), np.tile(np.arange(size), (3, 1)))
+    assert not np.array_equal(orders[0], orders[1])
+    if size > 500:
+        means = orders.reshape(3 * minibatches, -1).mean(axis=1)
+        spread = size / np.sqrt(12 * size / minibatches)
+        assert np.abs(means - size / 2).max() < 5 * spread, "no minibatch is a stretch of time"

@@ -19,6 +19,7 @@ from saplan.rl.rollout import (
     begin_rollout,
     by_first_change,
     draw_handover,
+    draw_step,
     fresh_maps,
     roll_out,
 )
@@ -43,11 +44,11 @@ AT_BUTTON, IN_BETWEEN = standing(0, 1, 1), standing(2, 1, 1)
 
 
 def behaviour_of(game, fresh, action, subgoal) -> Behaviour[Any]:
-    """Plays one action and proposes one subgoal, either of which may be a function of a key."""
-    drawn = lambda x, key: x(key) if callable(x) else x  # noqa: E731
+    """Plays one action and proposes one subgoal; the one may be a function of the noise, the other of a key."""
+    drawn = lambda x, chance: x(chance) if callable(x) else x  # noqa: E731
     return Behaviour(
-        act=lambda key, observation, place, lanes: drawn(action, key),
-        propose=lambda key, rho: Proposal(drawn(subgoal, key), jnp.zeros(len(rho), jnp.int32)),
+        act=lambda noise, observation, place, lanes: (drawn(action, noise), jnp.zeros((len(noise), 1))),
+        propose=lambda key, rho, wanted: Proposal(drawn(subgoal, key), jnp.zeros(len(rho), jnp.int32)),
         judge=by_first_change(game.space),
         fresh=fresh,
         fresh_rho=jax.vmap(game.attributes)(fresh),
@@ -71,7 +72,7 @@ def once(
         history=twice(jnp.zeros(4, jnp.uint32)),
     )
     behaviour = behaviour_of(game, stacked(FRESH, FRESH), twice(action), twice(jnp.array(NEXT_WISH)))
-    following, steps = advance_lanes(game, rules, jax.random.key(0), lanes, behaviour)
+    following, steps, _ = advance_lanes(game, rules, draw_step(game, rules, jax.random.key(0)), lanes, behaviour)
     return jax.tree.map(lambda x: x[0], following), jax.tree.map(lambda x: x[0], steps)
 
 
@@ -191,7 +192,7 @@ def test_every_executing_attempt_of_a_rollout_has_an_outcome() -> None:
     fresh = fresh_maps(GAME, jax.random.key(3), 64)
     behaviour = behaviour_of(GAME, fresh, jnp.full(64, LEFT), jnp.tile(jnp.array(COUNT_UP), (64, 1)))
     never = Settings(lanes=64, rollout=200, attempt_steps=5, game_steps=12)
-    _, steps = jax.jit(lambda lanes: roll_out(GAME, never, jax.random.key(7), lanes, behaviour))(start)
+    _, steps, _ = jax.jit(lambda lanes: roll_out(GAME, never, jax.random.key(7), lanes, behaviour))(start)
     begun, judged = int((steps.clock == 1).sum()), int((steps.success | steps.failure).sum())
     assert begun - 64 <= judged <= begun, "all but those in progress at the end"
 
@@ -238,7 +239,7 @@ def test_executing_is_interleaved_with_exploring(interleave: float, explores: fl
     state = jax.tree.map(many, AT_BUTTON)
     lanes = replace(lanes, state=state, rho=jax.vmap(GAME.attributes)(state), handover=many(1000))
     behaviour = behaviour_of(GAME, state, many(PRESS), many(jnp.array(NEXT_WISH)))
-    following, steps = advance_lanes(GAME, rules, jax.random.key(1), lanes, behaviour)
+    following, steps, _ = advance_lanes(GAME, rules, draw_step(GAME, rules, jax.random.key(1)), lanes, behaviour)
     assert bool(steps.explores.all())
     assert abs(float(following.explores.mean()) - explores) < 0.07
 
@@ -258,11 +259,11 @@ def test_everybody_begins_by_exploring() -> None:
 def test_a_rollout_keeps_its_books() -> None:
     """Chance acts and wishes for a while; every record follows from the one before it."""
     rules = replace(RULES, lanes=16, rollout=400, restart=0.5)
-    draw = lambda key: jax.random.randint(key, (16,), 0, 3)  # noqa: E731
+    draw = lambda noise: jnp.argmax(noise, axis=-1)  # noqa: E731
     subgoal = lambda key: jnp.array([COUNT_UP, TOGGLE])[jax.random.randint(key, (16,), 0, 2)]  # noqa: E731
     start = begin_rollout(GAME, rules, jax.random.key(1), 2)
     behaviour = behaviour_of(GAME, fresh_maps(GAME, jax.random.key(3), 16), draw, subgoal)
-    last, steps = jax.jit(lambda lanes: roll_out(GAME, rules, jax.random.key(7), lanes, behaviour))(start)
+    last, steps, _ = jax.jit(lambda lanes: roll_out(GAME, rules, jax.random.key(7), lanes, behaviour))(start)
     record = jax.tree.map(np.asarray, steps)
     age, met = np.zeros(16, int), set()
     for t in range(400):

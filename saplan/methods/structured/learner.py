@@ -35,6 +35,7 @@ from saplan.methods.structured.past_rollouts import PastRollouts, no_rollouts, w
 from saplan.methods.structured.proposals import proposal_weights
 from saplan.methods.structured.settings import StructuredSettings, structured_settings
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step, for_each_used
+from saplan.rl.few_lanes import where_wanted
 from saplan.rl.optim import ADAM, descend
 from saplan.rl.rollout import Judge, Proposal, Propose, RolloutState, Trajectory, by_first_change
 
@@ -94,9 +95,12 @@ class Structured(Method[StructuredKnowledge]):
     ) -> Propose:
         memory = knowledge.memory
 
-        def propose(key: PRNGKeyArray, rho: Float[Array, "lanes K"]) -> Proposal:
+        def draw(rho: Float[Array, "n K"], key: PRNGKeyArray) -> Int[Array, "n"]:
             weights = proposal_weights(memory, knowledge.detector, game.space, settings, rho)
-            choice = jax.random.categorical(key, jnp.log(weights), axis=-1)
+            return jax.random.categorical(key, jnp.log(weights), axis=-1)
+
+        def propose(key: PRNGKeyArray, rho: Float[Array, "lanes K"], wanted: Bool[Array, "lanes"]) -> Proposal:
+            choice = where_wanted(draw, wanted, rho, key)
             return Proposal(memory.delta[choice], jnp.where(memory.used[choice], choice, NO_ENTRY).astype(jnp.int32))
 
         return propose

@@ -57,7 +57,7 @@ class Unstructured(Method[Table]):
         key: PRNGKeyArray,
         fresh: Float[Array, "lanes K"],
     ) -> Propose:
-        return partial(draw_neighbour, knowledge)
+        return lambda key, rho, wanted: draw_neighbour(knowledge, key, rho)
 
     def learn(
         self,
