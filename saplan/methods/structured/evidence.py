@@ -18,7 +18,6 @@ from saplan.algebra import Delta, Product, Rho
 from saplan.algebra.base import EXACT
 from saplan.algebra.rows import LineRow
 from saplan.methods.structured.edge_detector import EdgeDetector, Replay
-from saplan.methods.structured.memory import Visited
 
 OUTER = 1 / 3
 """Share of a coordinate's range that is left out by a test."""
@@ -28,8 +27,6 @@ CELLS = 8
 """Parts of the outer range that are tested by themselves: a cap may lie at its very end."""
 LEAST_TESTS, LEAST_IN_CELL = 50, 10
 """Outcomes that a test needs, in all and of one transition in one part of the range."""
-STEPS_INWARDS = 8
-"""Values that are tried from the end of the range inwards, to find a combination that training met."""
 MOST_LOST = 0.25
 """Share of right predictions that may be lost anywhere by leaving values out."""
 
@@ -78,31 +75,13 @@ class Evidence(eqx.Module):
 
 
 class Familiar(eqx.Module):
-    """Shows networks a ρ that they know in place of one beyond the range of training.
-
-    A value beyond the range is shown as the last one inside it. Where training met no such combination (as many held as
-    there were, and as many left), all such values are moved inwards together until it did.
-    """
+    """Shows networks the last value inside the range of training in place of one beyond it."""
 
     evidence: Evidence
-    visited: Visited
-    space: Product = eqx.field(static=True)
 
-    def __call__(self, rho: Float[Array, "n K"]) -> Float[Array, "n K"]:
+    def __call__(self, rho: Float[Array, "... K"]) -> Float[Array, "... K"]:
         """ρ as networks are shown it."""
-        inside = jnp.clip(rho, self.evidence.shown[0], self.evidence.shown[1])
-
-        def combined(_: None) -> Float[Array, "n K"]:
-            found, met = inside, self.visited(self.space, inside)
-            grain = jnp.array(self.space.grain) * jnp.sign(rho - inside)
-            for step in range(1, STEPS_INWARDS + 1):
-                nearer = jnp.clip(inside - step * grain, self.evidence.met[0], self.evidence.met[1])
-                found = jnp.where(met[:, None], found, jnp.where(rho == inside, inside, nearer))
-                met = self.visited(self.space, found)
-            return jnp.where(met[:, None], found, inside)
-
-        shown: Array = jax.lax.cond(jnp.any(rho != inside), combined, lambda _: rho, None)
-        return shown
+        return jnp.clip(rho, self.evidence.shown[0], self.evidence.shown[1])
 
 
 def no_evidence(space: Product) -> Evidence:
