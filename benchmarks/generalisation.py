@@ -229,7 +229,8 @@ def train_command(options: argparse.Namespace) -> None:
     """Trains the jobs, some at a time, each in a process of its own."""
     waiting = [name for group in options.jobs for name in JOBS.get(group, {group: None})]
     again = [sys.executable, __file__, *sys.argv[1:], "--only"]
-    env, running, failed = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, {}, []
+    env, failed = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, list[str]()
+    running: dict[str, subprocess.Popen[bytes]] = {}
     while waiting or running:
         while waiting and len(running) < options.processes:
             name = waiting.pop(0)

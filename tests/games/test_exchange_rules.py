@@ -14,12 +14,12 @@ TRADE = 5
 PICK = 4
 
 
-def holding(game: Exchange, held: tuple[int, int, int]) -> ExchangeState:
+def holding(game: Exchange, held: tuple[int, ...]) -> ExchangeState:
     state = game.reset(jax.random.key(0))
     return ExchangeState(state.ground, state.objects, jnp.array(held, jnp.int16))
 
 
-def after(game: Exchange, held: tuple[int, int, int], action: int) -> tuple[int, ...]:
+def after(game: Exchange, held: tuple[int, ...], action: int) -> tuple[int, ...]:
     state = game.step(jax.random.key(1), holding(game, held), jnp.array(action))
     return tuple(int(x) for x in state.held)
 

@@ -53,7 +53,8 @@ def trained(most: int, bins: int) -> StructuredAgent:
 
 def feasible_at(agent: StructuredAgent, count: float, planner: PlannerSettings = DEFAULT_PLANNER) -> np.ndarray:
     """Whether an edge leads on from this count with the lamp on, for every change of 𝓑."""
-    return np.isfinite(agent.edges(np.array([[count, 1.0]], np.float32), planner).cost[0])[: int(agent.memory.size)]
+    cost = agent.edges(np.array([[count, 1.0]], np.float32), planner).cost[0]
+    return np.asarray(np.isfinite(cost[: int(agent.memory.size)]))
 
 
 @pytest.mark.parametrize("bins", [4, 10, 32])
