@@ -68,8 +68,13 @@ class StructuredAgent(eqx.Module):
         return in_words(self.game, replace(plan, uncertain_attributes=unsure, beyond=beyond))
 
     def beyond(self, path: Sequence[Sequence[float]]) -> tuple[str, ...]:
-        """Values on a path that training never met, each in a sentence."""
-        return self.evidence.sentences(self.game.space, np.asarray(path, np.float32))
+        """Values on a path that training never met, each in a sentence, or the first combination of them."""
+        space, rho = self.game.space, np.asarray(path, np.float32)
+        found = self.evidence.sentences(space, rho)
+        if found or not np.asarray(self.evidence.present).any() or not self.uncertain:
+            return found
+        fresh = rho[~np.asarray(self.visited(space, jnp.asarray(rho)))]
+        return (f"{space.format(fresh[0])}: training never met these values together",) if len(fresh) else ()
 
     def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
         """Next action from a state towards a goal. An executor is faster over several steps: it keeps its search."""

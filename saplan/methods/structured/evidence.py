@@ -35,7 +35,7 @@ class Evidence(eqx.Module):
     """The range of every coordinate that training met, and how well opinions carried over beyond parts of it."""
 
     met: Float[Array, "2 K"]
-    """Least and greatest value met; the first is above the second where there is no evidence."""
+    """Least and greatest value met, or the end of the block; the first is above the second without evidence."""
     shown: Float[Array, "2 K"]
     """Least and greatest value that networks are shown."""
     tested: Int32[Array, "2 K"]
@@ -98,20 +98,29 @@ def open_sides(space: Product) -> Bool[np.ndarray, "2 K"]:
     return np.array([[row.low <= -EXACT for row in lines], [row.high >= EXACT for row in lines]])
 
 
+def block_ends(space: Product) -> Float[np.ndarray, "2 K"]:
+    """Least and greatest value that each coordinate can have; NaN where its block does not end, or is not a line."""
+    rows = [block.row() for block in space.blocks]
+    bounds = np.array([[x.low, x.high] if isinstance(x, LineRow) else [np.nan, np.nan] for x in rows]).T
+    return np.where(np.abs(bounds) < EXACT, bounds, np.nan)
+
+
 @eqx.filter_jit
 def gather_evidence(detector: EdgeDetector, space: Product, transitions: Delta, outcomes: Replay) -> Evidence:
     """Evidence from the outcomes of execution attempts."""
     valid = jnp.arange(outcomes.success.shape[1]) < outcomes.filled[:, None]
-    ends = space.compose(outcomes.rho, transitions[:, None])
+    after = space.compose(outcomes.rho, transitions[:, None])
     reached = valid & outcomes.success
 
     def extreme(share: float) -> Float[Array, "K"]:
         places = jnp.stack([jnp.where(valid[..., None], outcomes.rho, jnp.nan),
-                            jnp.where(reached[..., None], ends, jnp.nan)])  # fmt: skip
+                            jnp.where(reached[..., None], after, jnp.nan)])  # fmt: skip
         return jnp.nanquantile(places.reshape(-1, space.size), share, axis=0, method="nearest")
 
     nothing = no_evidence(space)
-    met = jnp.stack([extreme(0.0), extreme(1.0)])
+    # On a side where the block itself ends, nothing can lie beyond the range.
+    known = jnp.array(block_ends(space))
+    met = jnp.where(jnp.isnan(known), jnp.stack([extreme(0.0), extreme(1.0)]), known)
     shown = jnp.where(jnp.array(open_sides(space)), jnp.stack([extreme(RARE), extreme(1 - RARE)]), nothing.shown)
     full = detector(space, outcomes.rho, transitions[:, None]).success > 0
     test = partial(_test, detector, space, transitions, outcomes, valid, full == outcomes.success, shown)
