@@ -71,7 +71,8 @@ def test_an_unvisited_combination_needs_a_change_that_is_sure() -> None:
 
 
 def test_a_failure_counts_for_its_surroundings_on_reals_alone() -> None:
-    landscape = Landscape(np.array([0.125, 1.0], np.float32), lambda rho: None, 10, reach=np.array([1.0, 0.0]))  # type: ignore[arg-type,return-value]
+    reach = np.array([1.0, 0.0], np.float32)
+    landscape = Landscape(np.array([0.125, 1.0], np.float32), lambda rho: None, 10, reach=reach)  # type: ignore[arg-type,return-value]
     raised = [(np.array([3.0, 1.0], np.float32), 2, 2.0)]
 
     def cost(*rho: float) -> float:
