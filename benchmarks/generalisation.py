@@ -189,11 +189,12 @@ def evaluate_command(options: argparse.Namespace) -> None:
     """Measures what is missing in several processes, and writes the result file."""
     wanted, began = plan_of(options), time.time()
     progress(f"{len(wanted)} points to measure")
+    processes = max(1, min(options.processes, len(wanted)))
     context = multiprocessing.get_context("spawn")
     places: Any = context.Queue()
-    for core in sorted(os.sched_getaffinity(0), reverse=True) * options.processes:
+    for core in sorted(os.sched_getaffinity(0), reverse=True) * processes:
         places.put(core)
-    with context.Pool(options.processes, pin, (places,)) as pool:
+    with context.Pool(processes, pin, (places,)) as pool:
         for found in pool.imap_unordered(measure, wanted):
             with (options.out / "points.jsonl").open("a") as file:
                 file.write(json.dumps(found) + "\n")
