@@ -26,6 +26,7 @@ from common import cpu_name, make_parser, progress
 from generalisation_jobs import (
     ALL_JOBS,
     JOBS,
+    OBJECTS,
     SEEDS,
     TASK_SEED,
     TASKS,
@@ -161,7 +162,7 @@ def plan_of(options: argparse.Namespace) -> list[tuple[Path, str, int, str, str,
         for point in WORLDS[kind]:
             if method not in ("structured", "plain", ORACLE) and not compared(name, point):
                 continue
-            for variant in VARIANTS if method == "structured" else ("",):
+            for variant in VARIANTS if method == "structured" and point in OBJECTS else ("",):
                 for seed in range(1 if method == ORACLE else options.seeds):
                     there = method == ORACLE or (options.out / name / str(seed)).is_dir()
                     if there and (name, seed, point, variant) not in done:
