@@ -7,6 +7,15 @@ from typing import Any
 import numpy as np
 from attributes import error_table, learnt_success_table
 from common import RESULTS, ROOT, replace_table
+from generalisation_tables import (
+    efficiency_table,
+    exchange_table,
+    generalisation_table,
+    maps_table,
+    mining_table,
+    switches_table,
+    traps_table,
+)
 from reliability import reliability_table
 from speed_tables import (
     games_table,
@@ -182,6 +191,8 @@ def _millions(steps: float) -> str:
     return f"{steps / 1e6:g} M"
 
 
+__all__ = ["TABLES", "generalisation_table"]
+
 TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DETAILS, "paper's budgets", lambda: success_table(read_results(AT_PAPERS_BUDGET))),
     (DETAILS, "paper's budgets in detail", lambda: detail_table(read_results(AT_PAPERS_BUDGET))),
@@ -208,6 +219,19 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "results.md", "small budgets in short", small_budgets),
     (README, "methods", methods),
 )
+
+BEYOND = DOCS / "generalisation.md"
+GENERALISATION: tuple[tuple[Path, str, Callable[[], str]], ...] = (
+    (BEYOND, "generalisation on switches", switches_table),
+    (BEYOND, "generalisation on exchange", exchange_table),
+    (BEYOND, "generalisation on mining", mining_table),
+    (BEYOND, "generalisation on larger maps", maps_table),
+    (BEYOND, "traps", traps_table),
+    (BEYOND, "sample efficiency", efficiency_table),
+)
+"""Tables of a page that is written once `benchmarks/generalisation.py` has been run."""
+if (RESULTS / "generalisation.json").exists():
+    TABLES += GENERALISATION
 
 PEERS: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "planning.md", "peers", peers_table),

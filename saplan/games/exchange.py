@@ -35,6 +35,8 @@ GIVES: Rates = ((0, 2, 3), (3, 0, 2), (2, 3, 0))
 """e_ij: how many of kind i a trade i→j takes."""
 TAKES: Rates = ((0, 1, 2), (2, 0, 1), (1, 2, 0))
 """f_ij: how many of kind j it gives."""
+LARGEST_COUNT = 1000
+"""Bound of the rules about held objects."""
 
 
 class ExchangeState(eqx.Module):
@@ -61,6 +63,8 @@ class Exchange(Game[ExchangeState]):
     - Admissible δρ: for every kind j, one less on the map and one more held; for every pair i ≠ j, held_i - e_ij and
       held_j + f_ij. These are q + q(q-1) changes.
     - The game is over when no change is possible any more.
+    - Two rules are off by default. With a `purse`, a change after which more of a kind would be held is refused. With
+      `rates_change_at`, trades take one more of a kind of which at least so many are held.
     - A task is to hold exactly (n_1..n_q). Its distance, the length of the shortest attribute path, is uniform over
       the distances that the map allows, up to `farthest`. The goal is uniform among those at that distance.
     """
@@ -77,6 +81,10 @@ class Exchange(Game[ExchangeState]):
     """f_ij: how many of kind j it gives."""
     farthest: int = 30
     """Largest distance of a task."""
+    purse: int = 0
+    """Most objects of a kind that can be held; 0 for any number."""
+    rates_change_at: int = 0
+    """From so many held objects of a kind on, its trades take one more; 0 for never."""
     maps: MapRules = field(default_factory=MapRules)
 
     name: ClassVar[str] = "exchange"
@@ -93,6 +101,9 @@ class Exchange(Game[ExchangeState]):
             raise InputError(f"farthest must lie in 1..1000, got {self.farthest}")
         if any(not self.gives[i][j] > self.takes[i][j] >= 1 for i, j in self.pairs):
             raise InputError("every trade must take more than it gives, and give at least one")
+        if not 0 <= self.purse <= LARGEST_COUNT or not 0 <= self.rates_change_at <= LARGEST_COUNT:
+            numbers = f"{self.purse} and {self.rates_change_at}"
+            raise InputError(f"purse and rates_change_at must lie in 0..{LARGEST_COUNT}, got {numbers}")
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -124,10 +135,28 @@ class Exchange(Game[ExchangeState]):
     @property
     def trade_changes(self) -> tuple[tuple[int, ...], ...]:
         """The change of the held objects by every trade."""
+        return self._changes(0)
+
+    @property
+    def late_changes(self) -> tuple[tuple[int, ...], ...]:
+        """The same for trades of a kind of which so many are held that its rates have changed."""
+        return self._changes(1) if self.rates_change_at else self._changes(0)
+
+    def _changes(self, more: int) -> tuple[tuple[int, ...], ...]:
         return tuple(
-            tuple(-self.gives[i][j] * (k == i) + self.takes[i][j] * (k == j) for k in range(self.kinds))
+            tuple(-(self.gives[i][j] + more) * (k == i) + self.takes[i][j] * (k == j) for k in range(self.kinds))
             for i, j in self.pairs
         )
+
+    def rates_changed(self, held: Int[Array, "... q"]) -> Bool[Array, "... trades"]:
+        """Whether the rates of every trade have changed."""
+        given = held[..., jnp.array([i for i, _ in self.pairs])]
+        return (given >= self.rates_change_at) & (self.rates_change_at > 0)
+
+    def allowed(self, held: Int[Array, "... q"] | Float[Array, "... q"]) -> Bool[Array, "..."]:
+        """Whether so many objects can be held."""
+        fits = jnp.all(held >= 0, axis=-1)
+        return fits & jnp.all(held <= self.purse, axis=-1) if self.purse else fits
 
     def reset(self, key: PRNGKeyArray) -> ExchangeState:
         map_key, count_key = jax.random.split(key)
@@ -138,16 +167,25 @@ class Exchange(Game[ExchangeState]):
     def step(self, key: PRNGKeyArray, state: ExchangeState, action: Int[Array, ""]) -> ExchangeState:
         ground = move(state.ground, action)
         picked = (action == INTERACT) & (state.objects == ground.agent)
+        if self.purse:
+            picked &= state.held[self.object_kinds] < self.purse
         held = state.held + count_by_kind(picked, self.kinds)
-        changes = jnp.array(self.trade_changes, jnp.int16)
+        changes = self._present_changes(held)
         # A one-hot sum instead of an indexed read: it vectorises, and it is zero for the other actions.
         chosen = jnp.arange(len(self.pairs)) == action - (INTERACT + 1)
         traded = held + jnp.sum(changes * chosen[:, None], axis=0, dtype=jnp.int16)
         return ExchangeState(
             ground=ground,
             objects=remove(state.objects, picked),
-            held=jnp.where(jnp.all(traded >= 0), traded, held),
+            held=jnp.where(self.allowed(traded), traded, held),
         )
+
+    def _present_changes(self, held: Int16[Array, "q"]) -> Int16[Array, "trades q"]:
+        """The change of the held objects by every trade, given how many are held."""
+        changes = jnp.array(self.trade_changes, jnp.int16)
+        if not self.rates_change_at:
+            return changes
+        return jnp.where(self.rates_changed(held)[:, None], jnp.array(self.late_changes, jnp.int16), changes)
 
     def observe(self, state: ExchangeState) -> Words:
         return words(state.ground, 1 + self.object_kinds, state.objects)
@@ -168,8 +206,8 @@ class Exchange(Game[ExchangeState]):
         return (jnp.arange(self.kinds * self.most) < state.held[:, None]).astype(jnp.float32)
 
     def over(self, state: ExchangeState) -> Bool[Array, ""]:
-        after = state.held + jnp.array(self.trade_changes, jnp.int16)
-        return jnp.all(state.objects == NOWHERE) & ~jnp.any(jnp.all(after >= 0, axis=1))
+        after = state.held + self._present_changes(state.held)
+        return jnp.all(state.objects == NOWHERE) & ~jnp.any(self.allowed(after))
 
     def tasks(self, key: PRNGKeyArray) -> tuple[ExchangeState, Goal]:
         state_key, distance_key, goal_key = jax.random.split(key, 3)
@@ -199,14 +237,15 @@ class Exchange(Game[ExchangeState]):
     @property
     def goal_side(self) -> int:
         """One more than the largest count that a goal asks for."""
-        return 2 * self.most + 1
+        return min(2 * self.most, self.purse or 2 * self.most) + 1
 
     @partial(jax.jit, static_argnums=0)
     def goal_distances(self, offers: Int[Array, "q"]) -> Int[Array, "..."]:
         """Length of the shortest attribute path from nothing held to every vector of held counts; -1 if there is none.
 
         Picking never prevents a later trade, so some shortest path picks first: p costs |p|, and from there costs are
-        relaxed trade by trade until none falls. Paths through `goal_side` or more objects of a kind are left out.
+        relaxed trade by trade until none falls. Paths through `goal_side` or more objects of a kind are left out. With
+        a purse, or rates that change, some goals have a shorter path that trades before it picks.
         """
         side, q = self.goal_side, self.kinds
         grid = jnp.indices((side,) * q)
@@ -214,9 +253,13 @@ class Exchange(Game[ExchangeState]):
         cost = jnp.where(picks, jnp.sum(grid, axis=0), UNREACHED)
 
         def trade_once(cost: Array) -> Array:
-            best = cost
-            for change in self.trade_changes:
-                best = jnp.minimum(best, _shift(cost, change) + 1)
+            best, late = cost, jnp.moveaxis(self.rates_changed(jnp.moveaxis(grid, 0, -1)), -1, 0)
+            for trade, (early_change, late_change) in enumerate(
+                zip(self.trade_changes, self.late_changes, strict=True)
+            ):
+                best = jnp.minimum(best, _shift(jnp.where(late[trade], UNREACHED, cost), early_change) + 1)
+                if self.rates_change_at:
+                    best = jnp.minimum(best, _shift(jnp.where(late[trade], cost, UNREACHED), late_change) + 1)
             return best
 
         _, cost = jax.lax.while_loop(
@@ -225,19 +268,25 @@ class Exchange(Game[ExchangeState]):
         return jnp.where((cost < UNREACHED) & (cost > 0), cost, -1)
 
     def admissible(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
-        trades = tuple(
-            (f"trade {COLOURS[i]}→{COLOURS[j]}", (0.0,) * self.kinds + tuple(float(x) for x in change))
-            for (i, j), change in zip(self.pairs, self.trade_changes, strict=True)
-        )
-        return (*pick_deltas(self.kinds, self.space.size), *trades)
+        def named(suffix: str, changes: tuple[tuple[int, ...], ...]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+            rows = zip(self.pairs, changes, strict=True)
+            return tuple((f"trade {COLOURS[i]}→{COLOURS[j]}{suffix}", (0.0,) * self.kinds + tuple(map(float, change)))
+                         for (i, j), change in rows)  # fmt: skip
+
+        late = named(" at the other rate", self.late_changes) if self.rates_change_at else ()
+        return (*pick_deltas(self.kinds, self.space.size), *named("", self.trade_changes), *late)
 
     def feasible(self, rho: Float[Array, "K"], delta: Float[Array, "K"]) -> Float[Array, ""]:
         known = jnp.array([d for _, d in self.admissible()])
-        allowed = jnp.all(rho + known >= 0, axis=1)
+        allowed = jnp.all(rho + known >= 0, axis=1) & self.allowed((rho + known)[:, self.kinds :])
+        if self.rates_change_at:
+            late = self.rates_changed(rho[self.kinds :])
+            allowed &= jnp.concatenate([jnp.ones(self.kinds, bool), ~late, late])
         return jnp.any(jnp.all(known == delta, axis=1) & allowed).astype(jnp.float32)
 
     def item_facts(self) -> ItemFacts:
         picks, trades = np.full(self.kinds, INTERACT), INTERACT + 1 + np.arange(len(self.pairs))
+        trades = np.concatenate([trades, trades]) if self.rates_change_at else trades
         served = served_by_slots(len(self.admissible()), self.kinds, self.most, others=0)
         return ItemFacts(served, np.concatenate([picks, trades]))
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
-from jaxtyping import Bool, Float, Float32, Int64
+from jaxtyping import Bool, Float, Float32, Float64, Int64
 
 from saplan.algebra.hashing import hashed, mixers
 from saplan.goals import meets
-from saplan.planning.graph import NO_NODE, Nodes, Raised, raised_at
+from saplan.planning.graph import NO_NODE, Nodes, Raised
 from saplan.planning.node_index import Index
 from saplan.planning.route import Outcome, Plan, PlannedTransition, Successors, known, to_tuple
 
@@ -56,10 +56,19 @@ class Landscape:
     """All reachable ρ on a grid, with the cost and the ends of every transition. It has no goal."""
 
     def __init__(
-        self, cells: Float32[np.ndarray, "K"], edges: SpreadEdgeFunction, max_nodes: int, max_seconds: float = np.inf
+        self,
+        cells: Float32[np.ndarray, "K"],
+        edges: SpreadEdgeFunction,
+        max_nodes: int,
+        max_seconds: float = np.inf,
+        reach: Float32[np.ndarray, "K"] | None = None,
     ) -> None:
-        """`cells` is the spacing of the grid, `max_nodes` bounds its size, `max_seconds` every call of `routes`."""
+        """`cells` is the spacing of the grid, `max_nodes` bounds its size, `max_seconds` every call of `routes`.
+
+        `reach` is how far from its ρ a failure still counts for about half; 0, the default, for that ρ alone.
+        """
         self.cells, self.edges, self.max_nodes, self.max_seconds = cells, edges, max_nodes, max_seconds
+        self.reach = np.zeros_like(cells) if reach is None else reach
         self._index, self._mixers = Index(), mixers(len(cells))
         self._rho: list[np.ndarray] = []
         self._ends: list[np.ndarray] = []
@@ -265,6 +274,19 @@ class ExpectedRoute:
         return np.where(found < len(self.values), found, NO_NODE)
 
 
+def raised_near(
+    rho: Float32[np.ndarray, "K"], raised: Raised, landscape: Landscape, transitions: int
+) -> Float64[np.ndarray, "C"]:
+    """Added cost of every transition at one ρ: a failure counts less, the farther away it was."""
+    total, near = np.zeros(transitions), landscape.reach > 0
+    reach = np.where(near, landscape.reach, 1.0)
+    for place, transition, added in raised:
+        away = np.abs(place - rho)
+        if np.all(near | (away <= landscape.cells * SAME)):
+            total[transition] += added * np.exp2(-np.sum(np.where(near, away / reach, 0.0) ** 2))
+    return total
+
+
 def expected_successors(routes: Sequence[ExpectedRoute], rho: Float[np.ndarray, "n K"]) -> list[Successors | None]:
     """Every transition from one ρ per route, all in the same landscape; None where ρ is outside of it."""
     rho = np.asarray(rho, np.float32)
@@ -283,7 +305,7 @@ def expected_successors(routes: Sequence[ExpectedRoute], rho: Float[np.ndarray, 
         value = np.where(there, 0.0, np.where(can, route.values[np.where(can, places[k], 0)], FAR))
         count = can.sum(axis=1)
         then = np.sum(value * can, axis=1) / np.maximum(count, 1)
-        raised = raised_at(rho[k], route.raised, landscape.cells * SAME, len(count))
+        raised = raised_near(rho[k], route.raised, landscape, len(count))
         price = np.where(count > 0, cost[k], np.inf) + raised
         total = np.where(then < FAR, price + then, np.inf)
         found.append(Successors(price, raised, total, np.isfinite(total), *(part[k] for part in estimates)))

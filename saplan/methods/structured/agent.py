@@ -26,13 +26,17 @@ from saplan.methods.structured.memory import Memory, Visited, marginals
 from saplan.methods.structured.outcomes import ActionOutcomes, OutcomeExecutor
 from saplan.methods.structured.settings import StructuredSettings
 from saplan.methods.structured.suspicion import boundaries, refuted
-from saplan.planning import AnyRoute, Edges, ExpectedRoute, Landscape, Plan, Raised, SpreadEdges
+from saplan.planning import AnyRoute, Edges, ExpectedRoute, Landscape, Outcome, Plan, Raised, SpreadEdges
 from saplan.rl.repeated_actions import empty_history
 
 BATCHES = (64, 512)
 """Batch sizes for scoring edges: few, so that few programs are compiled; small, so that they stay in cache."""
+SURE = 0.9
+"""Probability from which on a change may lead to a combination of values that training never visited."""
 CELL = 2
 """Grains per cell of the grid for plans in expectation."""
+REACH = 8
+"""Cells of that grid within which a failure counts for its surroundings too: a boundary is no single point."""
 
 
 class StructuredAgent(eqx.Module):
@@ -64,8 +68,13 @@ class StructuredAgent(eqx.Module):
         return in_words(self.game, replace(plan, uncertain_attributes=unsure, beyond=beyond))
 
     def beyond(self, path: Sequence[Sequence[float]]) -> tuple[str, ...]:
-        """Values on a path that training never met, each in a sentence."""
-        return self.evidence.sentences(self.game.space, np.asarray(path, np.float32))
+        """Values on a path that training never met, each in a sentence, or the first combination of them."""
+        space, rho = self.game.space, np.asarray(path, np.float32)
+        found = self.evidence.sentences(space, rho)
+        if found or not np.asarray(self.evidence.present).any() or not self.uncertain:
+            return found
+        fresh = rho[~np.asarray(self.visited(space, jnp.asarray(rho)))]
+        return (f"{space.format(fresh[0])}: training never met these values together",) if len(fresh) else ()
 
     def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
         """Next action from a state towards a goal. An executor is faster over several steps: it keeps its search."""
@@ -96,7 +105,7 @@ class StructuredAgent(eqx.Module):
     @property
     def familiar(self) -> Familiar:
         """Shows networks the nearest ρ inside the range of training."""
-        return Familiar(self.evidence, self.visited, self.game.space)
+        return Familiar(self.evidence)
 
     def route_finder(self, planner: PlannerSettings) -> RouteFinder:
         """The agent's search, which takes failures beyond the range of training for a boundary."""
@@ -170,11 +179,22 @@ class Wary:
         for task, failures in enumerate(raised):
             groups.setdefault(self._bounds(failures), []).append(task)
         found: dict[int, AnyRoute] = {}
-        for bounds, tasks in groups.items():
+
+        def search(finder: RouteFinder, tasks: list[int]) -> None:
             part = Goal(low[tasks], high[tasks])
-            routes = self._finder(bounds)(rho[tasks], part, planner, [raised[task] for task in tasks])
-            found.update(zip(tasks, routes, strict=True))
+            found.update(zip(tasks, finder(rho[tasks], part, planner, [raised[task] for task in tasks]), strict=True))
+
+        for bounds, tasks in groups.items():
+            search(self._finder(bounds), tasks)
+        # Where no path is left, the suspicion may be wrong: some attempts fail by bad luck. To try again is better than
+        # to give up.
+        lost = [task for task in found if self._suspects(raised[task]) and found[task].outcome is not Outcome.FOUND]
+        if lost:
+            search(self._finder(self._bounds(())), lost)
         return [found[task] for task in range(len(rho))]
+
+    def _suspects(self, failures: Raised) -> bool:
+        return self._bounds(failures) != self._bounds(())
 
     def _bounds(self, failures: Raised) -> bytes:
         agent = self.agent
@@ -202,9 +222,11 @@ class InExpectation:
         """Start with an empty landscape."""
         discrete = np.asarray(_spread(agent.memory)).max(axis=0) <= np.asarray(agent.game.space.grain)
         cells = np.asarray(agent.game.space.grain, np.float32) * np.where(discrete, 1, CELL)
+        reach = (cells * np.where(discrete, 0, REACH)).astype(np.float32)
         # Without its policy, which planning does not ask: every call of a compiled program looks through all arrays.
         price = partial(spread_edges, eqx.tree_at(lambda a: a.policy, agent, None), planner)
-        self.begin = partial(Landscape, cells.astype(np.float32), price, planner.max_nodes, planner.max_seconds)
+        bounds = planner.max_nodes, planner.max_seconds
+        self.begin = partial(Landscape, cells.astype(np.float32), price, *bounds, reach)
         self.landscape = self.begin()
 
     def __call__(
@@ -246,7 +268,11 @@ def price_spread(agent: StructuredAgent, rho: Float[Array, "n K"], planner: Plan
     cost = -log_success + planner.time_weight * steps
     # Places that training never visited are trusted only as far as the evidence goes.
     carried, known = carry_over(agent, ends, planner)
-    real = agent.trusted[:, None] & space.contains(ends) & known & agent.visited(space, carried)
+    # Inside the range, an unvisited combination is trusted where the detector is sure of the change that leads there:
+    # at a boundary that training has probed, it is not.
+    sure = (log_success > jnp.log(SURE)) & jnp.any(agent.evidence.present) & planner.beyond
+    met = agent.visited(space, carried) | sure[:, :, None]
+    real = agent.trusted[:, None] & space.contains(ends) & known & met
     likely = agent.trusted & (log_success > jnp.log(planner.floor)) & this_side(agent, rho)
     probability = jnp.where(agent.trusted, jnp.exp(log_success), jnp.nan)
     return ends, real & likely[:, :, None], jnp.where(likely, cost, jnp.inf), probability, steps

@@ -18,7 +18,6 @@ from saplan.algebra import Delta, Product, Rho
 from saplan.algebra.base import EXACT
 from saplan.algebra.rows import LineRow
 from saplan.methods.structured.edge_detector import EdgeDetector, Replay
-from saplan.methods.structured.memory import Visited
 
 OUTER = 1 / 3
 """Share of a coordinate's range that is left out by a test."""
@@ -28,8 +27,6 @@ CELLS = 8
 """Parts of the outer range that are tested by themselves: a cap may lie at its very end."""
 LEAST_TESTS, LEAST_IN_CELL = 50, 10
 """Outcomes that a test needs, in all and of one transition in one part of the range."""
-STEPS_INWARDS = 8
-"""Values that are tried from the end of the range inwards, to find a combination that training met."""
 MOST_LOST = 0.25
 """Share of right predictions that may be lost anywhere by leaving values out."""
 
@@ -38,7 +35,7 @@ class Evidence(eqx.Module):
     """The range of every coordinate that training met, and how well opinions carried over beyond parts of it."""
 
     met: Float[Array, "2 K"]
-    """Least and greatest value met; the first is above the second where there is no evidence."""
+    """Least and greatest value met, or the end of the block; the first is above the second without evidence."""
     shown: Float[Array, "2 K"]
     """Least and greatest value that networks are shown."""
     tested: Int32[Array, "2 K"]
@@ -78,31 +75,13 @@ class Evidence(eqx.Module):
 
 
 class Familiar(eqx.Module):
-    """Shows networks a ρ that they know in place of one beyond the range of training.
-
-    A value beyond the range is shown as the last one inside it. Where training met no such combination (as many held as
-    there were, and as many left), all such values are moved inwards together until it did.
-    """
+    """Shows networks the last value inside the range of training in place of one beyond it."""
 
     evidence: Evidence
-    visited: Visited
-    space: Product = eqx.field(static=True)
 
-    def __call__(self, rho: Float[Array, "n K"]) -> Float[Array, "n K"]:
+    def __call__(self, rho: Float[Array, "... K"]) -> Float[Array, "... K"]:
         """ρ as networks are shown it."""
-        inside = jnp.clip(rho, self.evidence.shown[0], self.evidence.shown[1])
-
-        def combined(_: None) -> Float[Array, "n K"]:
-            found, met = inside, self.visited(self.space, inside)
-            grain = jnp.array(self.space.grain) * jnp.sign(rho - inside)
-            for step in range(1, STEPS_INWARDS + 1):
-                nearer = jnp.clip(inside - step * grain, self.evidence.met[0], self.evidence.met[1])
-                found = jnp.where(met[:, None], found, jnp.where(rho == inside, inside, nearer))
-                met = self.visited(self.space, found)
-            return jnp.where(met[:, None], found, inside)
-
-        shown: Array = jax.lax.cond(jnp.any(rho != inside), combined, lambda _: rho, None)
-        return shown
+        return jnp.clip(rho, self.evidence.shown[0], self.evidence.shown[1])
 
 
 def no_evidence(space: Product) -> Evidence:
@@ -120,20 +99,29 @@ def open_sides(space: Product) -> Bool[np.ndarray, "2 K"]:
     return np.array([[row.low <= -EXACT for row in lines], [row.high >= EXACT for row in lines]])
 
 
+def block_ends(space: Product) -> Float[np.ndarray, "2 K"]:
+    """Least and greatest value that each coordinate can have; NaN where its block does not end, or is not a line."""
+    rows = [block.row() for block in space.blocks]
+    bounds = np.array([[x.low, x.high] if isinstance(x, LineRow) else [np.nan, np.nan] for x in rows]).T
+    return np.where(np.abs(bounds) < EXACT, bounds, np.nan)
+
+
 @eqx.filter_jit
 def gather_evidence(detector: EdgeDetector, space: Product, transitions: Delta, outcomes: Replay) -> Evidence:
     """Evidence from the outcomes of execution attempts."""
     valid = jnp.arange(outcomes.success.shape[1]) < outcomes.filled[:, None]
-    ends = space.compose(outcomes.rho, transitions[:, None])
+    after = space.compose(outcomes.rho, transitions[:, None])
     reached = valid & outcomes.success
 
     def extreme(share: float) -> Float[Array, "K"]:
         places = jnp.stack([jnp.where(valid[..., None], outcomes.rho, jnp.nan),
-                            jnp.where(reached[..., None], ends, jnp.nan)])  # fmt: skip
+                            jnp.where(reached[..., None], after, jnp.nan)])  # fmt: skip
         return jnp.nanquantile(places.reshape(-1, space.size), share, axis=0, method="nearest")
 
     nothing = no_evidence(space)
-    met = jnp.stack([extreme(0.0), extreme(1.0)])
+    # On a side where the block itself ends, nothing can lie beyond the range.
+    known = jnp.array(block_ends(space))
+    met = jnp.where(jnp.isnan(known), jnp.stack([extreme(0.0), extreme(1.0)]), known)
     shown = jnp.where(jnp.array(open_sides(space)), jnp.stack([extreme(RARE), extreme(1 - RARE)]), nothing.shown)
     full = detector(space, outcomes.rho, transitions[:, None]).success > 0
     test = partial(_test, detector, space, transitions, outcomes, valid, full == outcomes.success, shown)

@@ -1,5 +1,7 @@
 """An agent whose changes are uncertain plans in expectation; one whose changes are not does not."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,10 @@ import numpy as np
 from saplan.games import task_set
 from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
 from saplan.methods.plan_executor import PlanExecutor
-from saplan.methods.structured.agent import InExpectation, StructuredAgent, price_spread
+from saplan.methods.structured.agent import SURE, InExpectation, StructuredAgent, price_spread
+from saplan.methods.structured.evidence import Evidence
+from saplan.methods.structured.memory import Visited
+from saplan.planning.expectation import Landscape, raised_near
 from saplan.training.store import load
 
 
@@ -29,7 +34,7 @@ def test_only_where_changes_are_uncertain() -> None:
         state, goals = task_set(agent.game, 2, 3)
         executor = agent.executor(state, goals, planning)
         assert isinstance(executor, PlanExecutor)
-        assert isinstance(executor.find_routes, InExpectation) == expected
+        assert isinstance(agent.plain_finder(planning), InExpectation) == expected
 
 
 def test_the_ends_of_a_blow_are_spread_evenly_and_those_of_a_dump_are_not() -> None:
@@ -45,6 +50,40 @@ def test_the_ends_of_a_blow_are_spread_evenly_and_those_of_a_dump_are_not() -> N
     assert np.isfinite(np.asarray(cost)[0, [blow, dump]]).all()
     unused = int(agent.memory.size)
     assert not np.asarray(real)[0, unused:].any()
+
+
+def test_an_unvisited_combination_needs_a_change_that_is_sure() -> None:
+    agent = loaded("mining")
+    space = agent.game.space
+    none = jnp.zeros((2, space.size))
+    met = jnp.stack([jnp.zeros(space.size), jnp.array([13.0, 8.0, 8.0])])
+    evidence = Evidence(met, jnp.stack([-met[1], met[1]]), none.astype(jnp.int32), none, none)
+    forgetful = replace(agent, evidence=evidence, visited=Visited(jnp.zeros_like(agent.visited.bits)))
+    rho = jnp.array([[3.0, 5.0, 1.0], [6.0, 7.6, 1.0], [8.6, 1.2, 1.0]])
+    _, real, _, probability, _ = price_spread(forgetful, rho, DEFAULT_PLANNER)
+    sure = np.asarray(probability) > SURE
+    np.testing.assert_array_equal(np.asarray(real).any(axis=-1), sure & np.asarray(real).any(axis=-1))
+    dig = int(agent.memory.index(space, jnp.array([0.0, 1.0, -1.0])))
+    assert np.asarray(real)[0, dig].all(), "in the middle of S"
+    assert not np.asarray(real)[1, dig].any(), "the top of S is near"
+    visited_only = price_spread(forgetful, rho, replace(DEFAULT_PLANNER, beyond=False))[1]
+    assert not np.asarray(visited_only).any()
+
+
+def test_a_failure_counts_for_its_surroundings_on_reals_alone() -> None:
+    reach = np.array([1.0, 0.0], np.float32)
+    landscape = Landscape(np.array([0.125, 1.0], np.float32), lambda rho: None, 10, reach=reach)  # type: ignore[arg-type,return-value]
+    raised = [(np.array([3.0, 1.0], np.float32), 2, 2.0)]
+
+    def cost(*rho: float) -> float:
+        added = raised_near(np.array(rho, np.float32), raised, landscape, 4)
+        assert not added[[0, 1, 3]].any()
+        return float(added[2])
+
+    assert cost(3.0, 1.0) == 2.0
+    assert cost(4.0, 1.0) == cost(2.0, 1.0) == 1.0, "half at the reach"
+    assert cost(6.0, 1.0) < 0.01
+    assert cost(3.0, 0.0) == 0.0, "another count is another place"
 
 
 def test_a_task_on_mining_is_carried_out() -> None:

@@ -1,0 +1,244 @@
+"""Tables and pictures of `docs/generalisation.md`, from `results/generalisation.json`.
+
+python benchmarks/generalisation_tables.py        writes the pictures; `results.py` writes the tables
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from common import RESULTS, ROOT
+from generalisation_jobs import BOX, OBJECTS, TRAINED, TRAPS, WORLDS
+
+from saplan.experiments.figures import COLOURS, panels, save_figure
+from saplan.experiments.paper import PAPER
+from saplan.experiments.statistics import bootstrap_interval, decode_successes, steps_to
+from saplan.experiments.tables import markdown_table
+from saplan.games import task_set
+from saplan.storage.json_data import read_json
+
+FILE = RESULTS / "generalisation.json"
+METHODS = {
+    "structured": "structured", "visited only": "structured, visited values only", "raw": "raw features",
+    "integers": "ℤ/q as ℤ", "unstructured": "unstructured", "curriculum": "curriculum", "oracle": "oracle",
+}  # fmt: skip
+"""Lines of a table and of a picture, with their titles."""
+STYLES = {"structured": ("-", "o"), "visited only": (":", "o"), "raw": ("--", "v"), "integers": ("-.", "D"),
+          "unstructured": ("--", "s"), "curriculum": ("-.", "^"), "oracle": ((0, (6, 3)), "")}  # fmt: skip
+PALETTE = {**COLOURS, "visited only": "#0b6e4f", "raw": "#e0912f", "integers": "#7b4ea3"}
+TITLES = {TRAINED: "1..3 (trained)", "12..16": "12..16, maps of 10 × 10", "maps 15": "maps of 15 × 15",
+          "maps 20": "maps of 20 × 20"}  # fmt: skip
+
+
+@cache
+def result() -> dict[str, Any]:
+    """The result file."""
+    found: dict[str, Any] = read_json(FILE)
+    return found
+
+
+def points(game: str, method: str, world: str) -> list[dict[str, Any]]:
+    """All seeds of a line at a point; "visited only" is the structured agent under that setting."""
+    variant, name = (method, "structured") if method == "visited only" else ("", method)
+    wanted = f"{game}-{name}", world, variant
+    return [point for point in result()["points"] if (point["name"], point["point"], point["variant"]) == wanted]
+
+
+def solved(found: Sequence[dict[str, Any]]) -> np.ndarray:
+    """The tasks that every seed solved, one row per seed."""
+    return np.stack([decode_successes(point["successes"], point["tasks"]) for point in found])
+
+
+def cell(found: Sequence[dict[str, Any]], bold: bool = False) -> str:
+    """Mean success with its interval over seeds and tasks."""
+    if not found:
+        return ""
+    successes = solved(found)
+    mark = "**" if bold else ""
+    text = f"{mark}{successes.mean():.1%}{mark}"
+    if len(found) == 1:
+        return text
+    low, high = bootstrap_interval([successes], lambda scores: scores.mean(axis=(-2, -1)))
+    return f"{text} ({100 * low:.1f} to {high:.1%})"
+
+
+def success_by_world(game: str, worlds: Sequence[str], methods: Sequence[str] = tuple(METHODS)) -> str:
+    """Success of every method in several worlds, with the budgets of steps."""
+    rows = []
+    for method in methods:
+        cells = [cell(points(game, method, world), method == "structured") for world in worlds]
+        if any(cells):
+            rows.append([METHODS[method], *cells])
+    budgets = [str(points(game, "structured", world)[0]["budget"]) for world in worlds]
+    head = [game, *(TITLES.get(world, world) for world in worlds)]
+    return markdown_table(head, [*rows, ["steps per task", *budgets]])
+
+
+def generalisation_table() -> str:
+    """The short table for the README: both games with more objects, and maps twice as wide."""
+    rows = []
+    for method in ("structured", "unstructured", "curriculum"):
+        row = [points("switches", method, world) for world in OBJECTS] + [
+            points("switches", method, "maps 20"),
+            points("exchange", method, "6..8"),
+        ]
+        rows.append([method, *(f"{solved(found).mean():.1%}" if found else "" for found in row)])
+    titles = [f"switches {TITLES.get(world, world)}" for world in (*OBJECTS, "maps 20")] + ["exchange 6..8"]
+    return markdown_table(["objects of each kind", *titles], rows) + footnote()
+
+
+def switches_table() -> str:
+    """Switches with more objects."""
+    return success_by_world("switches", OBJECTS) + footnote()
+
+
+def exchange_table() -> str:
+    """Exchange with more objects."""
+    return success_by_world("exchange", OBJECTS[:3]) + footnote()
+
+
+def maps_table() -> str:
+    """All games on larger maps, as success and as a share of that on the trained sizes."""
+    rows = []
+    for game, name in (("switches", "structured"), ("exchange", "structured"), ("mining", "plain")):
+        found = {world: points(game, name, world) for world in (TRAINED, "maps 15", "maps 20")}
+        if not all(found.values()):
+            continue
+        means = {world: solved(each).mean() for world, each in found.items()}
+        shares = [f"{means[world] / means[TRAINED]:.1%}" for world in ("maps 15", "maps 20")]
+        budgets = " / ".join(str(each[0]["budget"]) for each in found.values())
+        rows.append([game, *(cell(each) for each in found.values()), *shares, budgets])
+    head = ["game", "7..10 (trained)", "15 × 15", "20 × 20", "share at 15", "share at 20", "steps per task"]
+    return markdown_table(head, rows) + footnote()
+
+
+def mining_table() -> str:
+    """Goals inside and outside the part of S that training left out."""
+    rows = []
+    for name, title in (("left-out", "trained without the box"), ("plain", "trained everywhere")):
+        found = [points("mining", name, world) for world in ("goals outside", "goals inside")]
+        if all(found):
+            outside, inside = (solved(each).mean() for each in found)
+            rows.append([title, *(cell(each) for each in found), f"{inside / outside:.1%}"])
+    return markdown_table(["mining", "goals outside", "goals inside", "inside / outside"], rows) + footnote()
+
+
+def traps_table() -> str:
+    """What happened in the worlds where structure must not carry over."""
+    rows = []
+    for world, easy in TRAPS.items():
+        for game, name in (("exchange", "structured"), ("mining", "plain"), ("mining", "hole")):
+            found, usual = points(game, name, world), points(game, name, easy)
+            if found and world in WORLDS[game]:
+                rows.append([trap_title(game, name, world), *trap_cells(found), cell(found), cell(usual)])
+    head = ["world", "tasks that met the trap", "failed attempts at it, per such task (most)", "steps spent on them",
+            "success after meeting it", "success", "the same world without the trap"]  # fmt: skip
+    return markdown_table(head, rows) + footnote()
+
+
+def trap_title(game: str, name: str, world: str) -> str:
+    """A world of the table in words."""
+    titles = {"purse 5": "exchange, a purse that holds 5", "rates 10": "exchange, rates that change at 10",
+              "hole": "mining, a hole in S"}  # fmt: skip
+    return titles[world] + (" that training knew" if name == "hole" else " (never met in training)")
+
+
+def trap_cells(found: Sequence[dict[str, Any]]) -> list[str]:
+    """Tasks, attempts, steps and success of tasks that met a trap."""
+    tasks = sum(point.get("trapped_tasks", 0) for point in found)
+    attempts = sum(point.get("trapped", 0) for point in found)
+    after = sum((point.get("trapped_success") or 0.0) * point.get("trapped_tasks", 0) for point in found)
+    share = sum(point.get("trapped_steps", 0) for point in found) / sum(point["steps"] for point in found)
+    most = max(point.get("trapped_most", 0) for point in found)
+    return [f"{tasks / sum(point['tasks'] for point in found):.1%}", f"{attempts / max(tasks, 1):.2f} ({most})",
+            f"{share:.2%}", f"{after / max(tasks, 1):.1%}"]  # fmt: skip
+
+
+def efficiency_table() -> str:
+    """Steps of training to the paper's success, by the largest number of objects."""
+    wanted, rows = PAPER["structured"]["switches"], []
+    for most in (4, 8, 16):
+        cells, means = [], []
+        for method in ("structured", "unstructured"):
+            curve = result()["efficiency"].get(f"efficiency-{method}-{most}")
+            text, mean = ("", None) if curve is None else steps_text(curve, wanted)
+            cells.append(text)
+            means.append(mean)
+        ratio = ""
+        if means[0]:
+            last = result()["efficiency"].get(f"efficiency-unstructured-{most}", {"points": []})["points"]
+            ratio = (
+                f"{means[1] / means[0]:.0f}" if means[1] else f"over {last[-1]['steps'] / means[0]:.0f}" if last else ""
+            )
+        rows.append([f"1..{most}", *cells, ratio])
+    return markdown_table(["objects of a kind", "structured", "unstructured", "ratio"], rows) + footnote()
+
+
+def steps_text(curve: dict[str, Any], wanted: float) -> tuple[str, float | None]:
+    """Steps at which the mean over seeds reaches a success; without that, the best success."""
+    steps = np.array([point["steps"] for point in curve["points"]], float)
+    success = np.array([np.mean(point["success"]) for point in curve["points"]])
+    reached = steps_to(steps, success, wanted)
+    if reached is not None:
+        return f"**{reached / 1e6:.1f} M** steps", reached
+    return f"not within {steps[-1] / 1e6:.0f} M steps (best {success.max():.1%})", None
+
+
+def footnote() -> str:
+    """Code, machines and tasks of the result file."""
+    found = result()
+    first = next(iter(found["trained"].values()))
+    seeds = len({point["seed"] for point in found["points"]})
+    code = found["code"]["commit"] or found["code"]["source"]
+    return (f"\n\n`results/generalisation.json`: code {code}, trained on {first['hardware']}, evaluated on "
+            f"{found['evaluated_on']}; {seeds} seeds, {found['tasks']} tasks of seed {found['task_seed']} a point; "
+            "95 % intervals over seeds and tasks.")  # fmt: skip
+
+
+def draw_objects(game: str, worlds: Sequence[str]) -> None:
+    """Success against the number of objects, the range of training shaded."""
+    figure, (axis,) = panels(1, width=6.4)
+    axis.axvspan(-0.4, 0.4, color="#0b6e4f", alpha=0.12, lw=0)
+    axis.text(0, 4, "trained", ha="center", color="#0b6e4f")
+    for method, title in METHODS.items():
+        found = [points(game, method, world) for world in worlds]
+        if not any(found):
+            continue
+        style, marker = STYLES[method]
+        places = [k for k, each in enumerate(found) if each]
+        success = [100 * solved(found[k]) for k in places]
+        axis.plot(places, [s.mean() for s in success], ls=style, marker=marker, color=PALETTE[method], label=title)
+        low, high = ([edge(s.mean(axis=1)) for s in success] for edge in (np.min, np.max))
+        axis.fill_between(places, low, high, color=PALETTE[method], alpha=0.15, lw=0)
+    axis.set_xticks(range(len(worlds)), [TITLES.get(world, world).replace(", ", "\n") for world in worlds])
+    axis.set(title=game, ylim=(-2, 102), xlabel="objects of each kind", ylabel="tasks solved (%)")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    save_figure(figure, ROOT / "docs/pictures", f"generalisation-{game}")
+
+
+def draw_mining() -> None:
+    """Goals in the plane of both minerals, by the share of seeds that reached them; the box was left out."""
+    figure, axes = panels(2, width=4.6, sharey=True)
+    titles = {"left-out": "trained without the box", "plain": "trained everywhere"}
+    for axis, (name, title) in zip(axes, titles.items(), strict=True):
+        for world in ("goals outside", "goals inside"):
+            found = points("mining", name, world)
+            _, goals = task_set(WORLDS["mining"][world], found[0]["tasks"], result()["task_seed"])
+            middle = (np.asarray(goals.low) + np.asarray(goals.high))[:, :2] / 2
+            shade = axis.scatter(*middle.T, c=100 * solved(found).mean(axis=0), cmap="viridis", s=6, vmin=0, vmax=100)
+        corners = np.array([[0, 1], [2, 1], [2, 3], [0, 3], [0, 1]])
+        axis.plot(*np.array(BOX)[corners].T, color="#d1495b", lw=1.6)
+        axis.set(title=title, xlabel="m1", aspect="equal")
+    axes[0].set_ylabel("m2")
+    figure.colorbar(shade, ax=axes, label="seeds that reach the goal (%)", shrink=0.8)
+    save_figure(figure, ROOT / "docs/pictures", "generalisation-mining")
+
+
+if __name__ == "__main__":
+    draw_objects("switches", OBJECTS)
+    draw_objects("exchange", OBJECTS[:3])
+    draw_mining()
+    for path in (ROOT / "docs/pictures").glob("generalisation-*.pdf"):
+        path.unlink()
