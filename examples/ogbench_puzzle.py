@@ -22,15 +22,16 @@ import saplan
 
 LIMITS = {"3x3": 500, "4x4": 500, "4x5": 1000, "4x6": 1000}
 SIDES = [(1, 0, 0.05), (-1, 0, 0.05), (0, 1, 0.05), (0, -1, 0.05)]
-# Directions of the effector, with the gripper closed; the arm sinks unless it is told to rise a little.
-MOVES = [(*direction, 0, 1) for direction in [*SIDES, *SIDES, (0, 0, 1), (0, 0, -1)]]
+# Directions of the effector, with the gripper closed; the arm sinks unless it is told to rise a little, and leans
+# forward as it goes down unless it is told to come back a little.
+MOVES = [(*direction, 0, 1) for direction in [*SIDES, *SIDES, (0.2, 0, 1), (-0.25, 0, -1)]]
 # Control steps of each: one button further, less than half as far, up, and down.
 HOLD = [5] * 4 + [2] * 4 + [3, 3]
-# Moves of training; and the first numbers of an observation: joints, effector and gripper, before those of the buttons.
-STEPS, ARM = 80_000, 19
+# Moves of training; and the part of an observation about the effector and the gripper, between joints and buttons.
+STEPS, EFFECTOR = 80_000, slice(12, 19)
 FIELDS = ("_cur_button_states", "_target_button_states", "_success")
 SETTINGS = saplan.StructuredSettings(lanes=32, rollout=16, replay=15, replay_size=128, minibatches=128, capacity=64,
-                                     attempt_steps=20, repeat_cost=0.0, rare=0.005, sees_rho=False)  # fmt: skip
+                                     attempt_steps=20, repeat_cost=0.0, rare=0.005, interleave=0.8, sees_rho=False)  # fmt: skip
 # As in training: a press that takes longer than expected is not given up, and actions are drawn as they were learnt.
 PLANNER = saplan.PlannerSettings(temperature=None, patience=np.inf, attempt_steps=20)
 
@@ -42,7 +43,8 @@ class Puzzle(saplan.MujocoStates):
 
     def __init__(self, size: str) -> None:
         env = ogbench.make_env_and_datasets(f"puzzle-{size}-play-v0", env_only=True, mode=self.mode)
-        arm = gymnasium.wrappers.TransformObservation(env, lambda seen: seen[:ARM], gymnasium.spaces.Box(-9, 9, (ARM,)))
+        box = gymnasium.spaces.Box(-9, 9, (7,))
+        arm = gymnasium.wrappers.TransformObservation(env, lambda seen: seen[EFFECTOR], box)
         super().__init__(saplan.DiscreteMoves(arm, MOVES), FIELDS, lambda inner: inner._apply_button_states())
 
 
@@ -70,7 +72,7 @@ def puzzle(size: str, processes: int = 2, kind: type[Puzzle] = Puzzle, like: Any
     rows, columns = map(int, size.split("x"))
     space = saplan.Product.of(**{f"b{r}{c}": saplan.Cyclic(2) for r in range(rows) for c in range(columns)})
     return saplan.gym_world(functools.partial(kind, size), space, buttons, ["b00=1"], kind is Puzzle, processes,
-                            f"puzzle-{size}", hold=HOLD, normalise=like)  # fmt: skip
+                            f"puzzle-{size}", hold=HOLD, normalise=like, waves=3)  # fmt: skip
 
 
 def evaluate(agent: Any, size: str, episodes: int, kind: type[Puzzle] = Tasks, processes: int = 2) -> np.ndarray:
