@@ -75,7 +75,7 @@ def puzzle(size: str, processes: int = 2, kind: type[Puzzle] = Puzzle, like: Any
 def evaluate(agent: Any, size: str, episodes: int, kind: type[Puzzle] = Tasks, processes: int = 2) -> np.ndarray:
     """The benchmark's own success of so many episodes."""
     world = puzzle(size, processes, kind, agent.game)
-    states = jax.vmap(world.begin)(np.arange(episodes))
+    states = jax.vmap(world.begin)(jax.numpy.arange(episodes))
     host: Any = world.host
     wanted = np.array([host.player.env.task(k)["goal_button_states"] for k in range(episodes)], np.float32)
     execution = dataclasses.replace(agent, game=world).executor(states, saplan.Goal(wanted, wanted), PLANNER)
