@@ -127,9 +127,11 @@ def fit_updates(loop: Loop, seconds: float) -> None:
     loop.updates = min(loop.updates, loop.done + max(1, int(SPARE * (seconds + began - time.monotonic()) / each)))
 
 
-def train(world: saplan.GymWorld, options: argparse.Namespace) -> tuple[saplan.StructuredAgent, dict[str, Any]]:
+def train(
+    world: saplan.GymWorld, settings: saplan.StructuredSettings, options: argparse.Namespace
+) -> tuple[saplan.StructuredAgent, dict[str, Any]]:
     """Trains until all moves are made or the time is up, and saves the agent."""
-    config = saplan.run_config(world, options.steps, options.seed, example.SETTINGS, "structured", 0, 0)
+    config = saplan.run_config(world, options.steps, options.seed, settings, "structured", 0, 0)
     loop, began = Loop([config], 8), time.monotonic()
     (progress,) = loop.chunk()
     fit_updates(loop, 60 * options.minutes + began - time.monotonic())
@@ -142,7 +144,7 @@ def train(world: saplan.GymWorld, options: argparse.Namespace) -> tuple[saplan.S
     save_agent(options.out, agent, config)
     seconds = round(time.monotonic() - began, 1)
     rates = {"last_attempts": progress.attempt_success, "steps_per_attempt": progress.attempt_steps}
-    return agent, {"moves": progress.steps, "seconds": seconds, **rates, "settings": vars(example.SETTINGS)}
+    return agent, {"moves": progress.steps, "seconds": seconds, **rates, "settings": vars(settings)}
 
 
 def measurements(agent: saplan.StructuredAgent, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -185,7 +187,7 @@ def main() -> None:
     if options.agent:
         agent: Any = saplan.load(options.agent, world)
     else:
-        agent, result["training"] = train(world, options)
+        agent, result["training"] = train(world, example.SETTINGS, options)
     for part in measurements(agent, options):
         result |= part
         print(part, flush=True)
