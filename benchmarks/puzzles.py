@@ -3,11 +3,13 @@
     python benchmarks/puzzles.py 4x6 --seed 0 --out runs/4x6-0 --json results/ogbench/4x6-0.json
 
 Trains with the world and the settings of `examples/ogbench_puzzle.py`, for at most `--minutes`, and measures the agent.
-`--agent` measures a saved agent instead.
+`--agent` measures a saved agent instead. With `--space auto` the world says of no button what its algebra is: random
+moves decide it before training.
 """
 
 import argparse
 import dataclasses
+import functools
 import os
 import sys
 import time
@@ -34,6 +36,10 @@ import ogbench_puzzle as example
 
 FIRST_GOAL = 10_000
 """Seed of the first random goal, far from those of the tasks."""
+PLAY = 6_000
+"""Random moves by which the algebra of the buttons is found."""
+SPARE = 0.93
+"""Share of the time that is left to which the number of updates is fitted: they become slower as 𝓑 grows."""
 
 
 def rule(size: str) -> np.ndarray:
@@ -102,11 +108,34 @@ def unreachable(agent: saplan.StructuredAgent, size: str, count: int) -> dict[st
     return {**found, "median_seconds_per_plan": float(np.median(seconds)), "example": words}
 
 
-def train(world: saplan.GymWorld, options: argparse.Namespace) -> tuple[saplan.StructuredAgent, dict[str, Any]]:
+def find_space(options: argparse.Namespace) -> dict[str, Any]:
+    """The algebra of every button, by random moves in a world where all of them are integers."""
+    declared = example.puzzle(options.size, 0).space
+    raw = saplan.Product.of(**dict.fromkeys(declared.names, saplan.Integer()))
+    make = functools.partial(example.Puzzle, options.size)
+    world = saplan.gym_world(make, raw, example.buttons, ["b00=1"], True, hold=example.HOLD)
+    found = saplan.suggest_space(world, PLAY, options.seed, lanes=32)
+    print("\n".join(found.lines()), flush=True)
+    return {"moves": found.steps, "found": str(found.space), "is_declared": found.space == declared}
+
+
+def fit_updates(loop: Loop, seconds: float) -> None:
+    """Plans no more updates than the time allows: the learning rate falls until the last one."""
+    began = time.monotonic()
+    loop.chunk()
+    each = (time.monotonic() - began) / loop.size
+    loop.updates = min(loop.updates, loop.done + max(1, int(SPARE * (seconds + began - time.monotonic()) / each)))
+
+
+def train(
+    world: saplan.GymWorld, settings: saplan.StructuredSettings, options: argparse.Namespace
+) -> tuple[saplan.StructuredAgent, dict[str, Any]]:
     """Trains until all moves are made or the time is up, and saves the agent."""
-    config = saplan.run_config(world, options.steps, options.seed, example.SETTINGS, "structured", 0, 0)
+    config = saplan.run_config(world, options.steps, options.seed, settings, "structured", 0, 0)
     loop, began = Loop([config], 8), time.monotonic()
-    while loop.done < loop.updates and (not loop.chunks or time.monotonic() - began < 60 * options.minutes):
+    (progress,) = loop.chunk()
+    fit_updates(loop, 60 * options.minutes + began - time.monotonic())
+    while loop.done < loop.updates and time.monotonic() - began < 60 * options.minutes:
         (progress,) = loop.chunk()
         if loop.chunks % 5 == 1:
             print(progress.line(), flush=True)
@@ -115,7 +144,7 @@ def train(world: saplan.GymWorld, options: argparse.Namespace) -> tuple[saplan.S
     save_agent(options.out, agent, config)
     seconds = round(time.monotonic() - began, 1)
     rates = {"last_attempts": progress.attempt_success, "steps_per_attempt": progress.attempt_steps}
-    return agent, {"moves": progress.steps, "seconds": seconds, **rates, "settings": vars(example.SETTINGS)}
+    return agent, {"moves": progress.steps, "seconds": seconds, **rates, "settings": vars(settings)}
 
 
 def measurements(agent: saplan.StructuredAgent, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -146,14 +175,19 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, required=True, help="directory for the agent")
     parser.add_argument("--agent", type=Path, help="a saved agent, in place of training")
+    parser.add_argument("--space", choices=("declared", "auto"), default="declared")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     world = example.puzzle(options.size, options.processes)
     result: dict[str, Any] = {"size": options.size, "seed": options.seed, "cores": len(os.sched_getaffinity(0))}
+    if options.space == "auto":
+        result["space"] = find_space(options)
+        if not result["space"]["is_declared"]:
+            raise SystemExit(f"another space was found: {result['space']['found']}")
     if options.agent:
         agent: Any = saplan.load(options.agent, world)
     else:
-        agent, result["training"] = train(world, options)
+        agent, result["training"] = train(world, example.SETTINGS, options)
     for part in measurements(agent, options):
         result |= part
         print(part, flush=True)

@@ -16,6 +16,7 @@ from generalisation_tables import (
     switches_table,
     traps_table,
 )
+from ogbench_tables import puzzle_details, puzzle_success, scene_success
 from reliability import reliability_table
 from speed_tables import (
     games_table,
@@ -215,6 +216,9 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "attributes.md", "success with learnt attributes", learnt_success_table),
     (DOCS / "reliability.md", "reliability", reliability_table),
     (DOCS / "viewer.md", "viewer", viewer_table),
+    (DOCS / "ogbench.md", "puzzles", puzzle_success),
+    (DOCS / "ogbench.md", "puzzles in detail", puzzle_details),
+    (DOCS / "ogbench.md", "scene", scene_success),
     (DOCS / "results.md", "methods in short", methods),
     (DOCS / "results.md", "small budgets in short", small_budgets),
     (README, "methods", methods),

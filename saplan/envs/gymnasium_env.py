@@ -156,6 +156,7 @@ def gym_world(
     vital: Sequence[str] = (),
     hold: int | Sequence[int] = 1,
     normalise: "int | GymWorld" = 0,
+    waves: int = 0,
 ) -> GymWorld:
     """A Gymnasium environment, by its id or from a function, as a world with named attributes and test goals.
 
@@ -168,6 +169,7 @@ def gym_world(
     - `hold`: steps of the environment that every action is repeated for, or one number for each; fewer if ρ changes.
     - `normalise`: random moves by which observations are brought to mean 0 and deviation 1, before anything is learnt;
       or another world, to read observations as that one does.
+    - `waves`: octaves of sines and cosines that are added to normalised numbers, where small differences matter.
 
     An environment with `get_state` and `set_state` (see `Restorable`) is made once per process, whatever the number of
     episodes, and continues from snapshots; others are made once per episode, and replay it where necessary.
@@ -176,7 +178,7 @@ def gym_world(
     validate_names(space, goals, places, vital)
     player = functools.partial(GymPlayer, maker, attributes, space, endless, hold)
     if normalise:
-        player = functools.partial(player, reader=_normalising(player, normalise))
+        player = functools.partial(player, reader=_normalising(player, normalise, waves))
     called = name or (make if isinstance(make, str) else str(getattr(make, "__name__", "world")))
     host, workers = _hosts(player, processes)
     return GymWorld(host, workers, called, tuple(goals), tuple(places), tuple(vital))
@@ -193,8 +195,8 @@ def _hosts(
     return host, Pool(functools.partial(Host, player), processes) if processes else host
 
 
-def _normalising(make: Callable[[], GymPlayer], normalise: int | GymWorld) -> Reader:
+def _normalising(make: Callable[[], GymPlayer], normalise: int | GymWorld, waves: int) -> Reader:
     if isinstance(normalise, GymWorld):
         return normalise.host.reader
     player = make()
-    return normalising_reader(player.env.observation_space, player.sample(normalise))
+    return normalising_reader(player.env.observation_space, player.sample(normalise), waves)

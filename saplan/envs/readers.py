@@ -125,19 +125,26 @@ class NumberReader:
 
 
 class NormalisingReader(NumberReader):
-    """Numbers with mean 0 and deviation 1 over some sample of observations, names one-hot."""
+    """Numbers with mean 0 and deviation 1 over some sample of observations, names one-hot.
 
-    def __init__(self, parts: Sequence[Leaf], sample: Sequence[Any]) -> None:
+    `waves` adds sines and cosines of every number, in so many octaves from a period of four deviations downwards: a
+    network learns where a value changes within a fraction of a deviation far sooner from these.
+    """
+
+    def __init__(self, parts: Sequence[Leaf], sample: Sequence[Any], waves: int = 0) -> None:
         super().__init__(parts)
+        self.frequencies = np.pi / 2 * 2.0 ** np.arange(waves)
+        self.slots *= 1 + 2 * waves
         numbers = np.array([self._plain(observation) for observation in sample])
         deviation = numbers.std(axis=0)
         self.mean, self.deviation = numbers.mean(axis=0), np.where(deviation > SAME, deviation, 1.0)
 
     def read(self, observation: Any) -> np.ndarray:
         """The normalised numbers of an observation, cut off far from the mean."""
-        numbers = (self._plain(observation) - self.mean) / self.deviation
-        near: np.ndarray = np.clip(numbers, -FAR, FAR).astype(np.float32)
-        return near
+        numbers = np.clip((self._plain(observation) - self.mean) / self.deviation, -FAR, FAR)
+        phases = np.outer(self.frequencies, numbers).reshape(-1)
+        seen: np.ndarray = np.concatenate([numbers, np.sin(phases), np.cos(phases)]).astype(np.float32)
+        return seen
 
     def _plain(self, observation: Any) -> np.ndarray:
         parts = [(part, part.of(observation)) for part in self.parts]
@@ -178,8 +185,8 @@ def reader_of(space: spaces.Space[Any]) -> Reader:
     return NumberReader(parts)
 
 
-def normalising_reader(space: spaces.Space[Any], sample: Sequence[Any]) -> NormalisingReader:
+def normalising_reader(space: spaces.Space[Any], sample: Sequence[Any], waves: int = 0) -> NormalisingReader:
     """The reader for an observation space of quantities that normalises by a sample of observations."""
     if not isinstance(reader_of(space), NumberReader):
         raise InputError(f"only quantities can be normalised, but observations are {space}")
-    return NormalisingReader(list(leaves(space)), sample)
+    return NormalisingReader(list(leaves(space)), sample, waves)

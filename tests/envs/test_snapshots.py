@@ -212,6 +212,16 @@ def test_observations_are_normalised_the_same_way_every_time() -> None:
     assert float(states[0].seen.max()) < 5.0, "without a sample, unbounded numbers are only scaled"
 
 
+def test_waves_follow_the_normalised_numbers() -> None:
+    plain, world = corridor(normalise=400), corridor(normalise=400, waves=2)
+    assert world.slots == 5 * plain.slots
+    for one, other in zip(play(plain, 4, [0, 1, 2] * 3), play(world, 4, [0, 1, 2] * 3), strict=True):
+        numbers, seen = np.asarray(one.seen), np.asarray(other.seen)
+        phases = np.concatenate([np.pi / 2 * numbers, np.pi * numbers], axis=-1)
+        np.testing.assert_allclose(seen, np.concatenate([numbers, np.sin(phases), np.cos(phases)], axis=-1), atol=1e-5)
+    assert same(play(corridor(normalise=world), 4, [0, 1]), play(world, 4, [0, 1]))
+
+
 def test_a_world_that_fails_in_a_process_says_why() -> None:
     world = corridor(Fragile, processes=2)
     with pytest.raises(InputError, match=r"in a process that plays environments: ZeroDivisionError: the wall"):

@@ -1,0 +1,77 @@
+"""Tables of docs/ogbench.md from the files in results/ogbench/, ours beside published figures."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from common import RESULTS
+
+from saplan.experiments.tables import code_of, markdown_table
+from saplan.storage.json_data import read_json
+
+SIZES = ("3x3", "4x4", "4x5", "4x6")
+PUBLISHED: dict[str, dict[str, int]] = {
+    "GCBC": {"3x3": 2, "4x4": 0, "4x5": 0, "4x6": 0, "scene": 5},
+    "HIQL": {"3x3": 12, "4x4": 7, "4x5": 4, "4x6": 3, "scene": 38},
+    "GCIQL": {"3x3": 95, "4x4": 26, "4x5": 14, "4x6": 12, "scene": 51},
+    "CTA": {"3x3": 94, "4x4": 84, "4x5": 17, "4x6": 12, "scene": 90},
+}
+"""Success in per cent; docs/ogbench.md names the sources."""
+
+
+def runs_of(size: str, variant: str = "") -> list[dict[str, Any]]:
+    """The result files of one board, by seed."""
+    paths = sorted((RESULTS / "ogbench").glob(f"{size}{variant}-[0-9]*.json"))
+    return [read_json(path) for path in paths]
+
+
+def made_with(runs: Sequence[dict[str, Any]]) -> str:
+    """One line below a table: code and machine."""
+    codes = sorted({code_of(run) for run in runs})
+    cores = sorted({run["cores"] for run in runs})
+    return f"\n\nCode {', '.join(codes)}; {' or '.join(map(str, cores))} core per run." if runs else ""
+
+
+def puzzle_success() -> str:
+    """Success over the five tasks of every board, beside published figures."""
+    rows, every = [], []
+    for size in SIZES:
+        runs = [run for run in runs_of(size) if "success" in run]
+        every += runs
+        if not runs:
+            continue
+        each = [run["success"] for run in runs]
+        minutes = np.mean([run["training"]["seconds"] for run in runs]) / 60
+        moves = np.mean([run["training"]["moves"] for run in runs]) / 1000
+        ours = f"**{np.mean(each):.1%}** ({', '.join(f'{value:.1%}' for value in each)})"
+        others = [f"{by[size]}" for by in PUBLISHED.values()]
+        rows.append([size, ours, f"{moves:.0f} k", f"{minutes:.0f}", *others])
+    header = ["board", "ours, % by seed", "moves", "minutes", *PUBLISHED]
+    return markdown_table(header, rows) + made_with(every)
+
+
+def puzzle_details() -> str:
+    """The learnt changes against the rule, random goals, and random states that cannot be reached."""
+    rows = []
+    for size in SIZES:
+        for run in runs_of(size):
+            changes, others = run["changes"], run.get("other_goals")
+            asked = run.get("random_states")
+            planned = f"{asked['planned']} of {asked['reachable']}" if asked else ""
+            refused = f"{asked['certified']} of {asked['unreachable']}" if asked and asked["unreachable"] else ""
+            rows.append(
+                [size, str(run["seed"]), f"{changes['precision']:.3f}", f"{changes['recall']:.3f}",
+                 f"{changes['seen'] - changes['planned']}", f"{others['success']:.1%}" if others else "", planned,
+                 refused]
+            )  # fmt: skip
+    header = ["board", "seed", "precision", "recall", "changes left out of plans", "200 random reachable goals",
+              "reachable states with a plan", "unreachable states refused with a certificate"]  # fmt: skip
+    return markdown_table(header, rows)
+
+
+def scene_success() -> str:
+    """Success per task of the scene, by seed."""
+    runs = runs_of("scene")
+    rows = [[str(run["seed"]), *(f"{share:.0%}" for share in run["success_by_task"])] for run in runs]
+    header = ["seed", "open", "unlock and lock", "rearrange (cube)", "put in drawer (cube)", "rearrange hard (cube)"]
+    return markdown_table(header, rows) + made_with(runs)
