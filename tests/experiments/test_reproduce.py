@@ -19,8 +19,9 @@ from saplan.errors import InputError
 from saplan.experiments import sweep as sweep_module
 from saplan.experiments.reproduce import SweepPlan, write_report
 from saplan.experiments.statistics import encode_successes
-from saplan.experiments.sweep import ABLATIONS, VARIANTS, EvalBudget, Sweep, Trial, run_trials
+from saplan.experiments.sweep import EvalBudget, Sweep, Trial, run_trials
 from saplan.experiments.tables import ablation_table, read_results, success_table
+from saplan.experiments.variants import ABLATIONS, VARIANTS
 from saplan.games import GAMES
 from saplan.methods.ablations import Ablated
 from saplan.storage.files import Lock, make_directory
