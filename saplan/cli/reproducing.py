@@ -12,7 +12,7 @@ class Reproduce:
     """Reproduce the paper: train and evaluate every game × method × seed, then write the tables and the figures.
 
     Every trial has a result file. Finished trials are not computed again, and interrupted ones resume. Without options:
-    all games and methods, 5 seeds, the paper's budgets. `--quick` takes minutes on two cores.
+    the paper's games, all methods, 5 seeds, the paper's budgets. `--quick` takes minutes on two cores.
     """
 
     out: Path = Path("reproduction")
@@ -20,7 +20,7 @@ class Reproduce:
     quick: bool = False
     """Half a million steps, 2 seeds and 150 tasks per trial: enough to see the order of the methods."""
     games: tuple[str, ...] = ()
-    """Only these games."""
+    """These games, in place of the paper's."""
     methods: tuple[str, ...] = ()
     """Only these methods: structured, unstructured, curriculum, oracle. By default all that fit a game."""
     variants: tuple[str, ...] = ("default",)

@@ -1,7 +1,7 @@
 """The paper's table and figures: which trials to run, and the report of their results."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import jax
@@ -31,7 +31,8 @@ ALL_METHODS = (*METHODS, ORACLE)
 class SweepPlan:
     """The trials of a reproduction."""
 
-    games: Sequence[str] = field(default_factory=lambda: tuple(GAMES))
+    games: Sequence[str] = tuple(PAPER_STEPS)
+    """By default those of the paper."""
     methods: Sequence[str] | None = None
     """None: for every game, all that fit it."""
     variants: Sequence[str] = ("default",)
