@@ -5,19 +5,23 @@
     python benchmarks/attributes.py errors --sights picture --json results/pixels-errors.json
     python benchmarks/attributes.py errors --sights picture --noise 0.1 0.3 --json results/pixels-noise.json
     python benchmarks/attributes.py success --sights picture --json results/pixels-success.json
+    python benchmarks/attributes.py picture
 
-All of them continue an existing file, and write it after every row. Agents of several seeds share one f̂ and, on an
-accelerator, one program; a policy whose attributes are read off pictures sees nothing but the pictures.
+The last one writes docs/pictures/pixels.png. The others continue an existing file, and write it after every row. Agents
+of several seeds share one f̂ and, on an accelerator, one program. A policy whose attributes are read off pictures sees
+nothing but the pictures.
 """
 
 import functools
 import itertools
 import time
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-from common import RESULTS, make_parser
+from common import RESULTS, ROOT, make_parser
+from PIL import Image
 
 from saplan.algebra import Block, Cyclic, Product, Real
 from saplan.experiments.paper import PAPER_STEPS
@@ -104,10 +108,19 @@ def success_rows(
     ]  # fmt: skip
 
 
+def write_picture(path: Path, side: int = 5) -> None:
+    """Writes an enlarged picture of every game as f̂ sees it."""
+    games = [make_game(name) for name in PAPER_STEPS]
+    seen = [np.asarray(Observer(game, "picture")(game.anywhere(jax.random.key(3)))) for game in games]
+    parted = [np.pad(one, ((0, 0), (0, 4), (0, 0)), constant_values=255) for one in seen]
+    whole = np.concatenate(parted, axis=1)[:, :-4]
+    Image.fromarray(whole.repeat(side, axis=0).repeat(side, axis=1)).save(path, optimize=True)
+
+
 def main() -> None:
     """Computes the missing rows."""
     parser = make_parser(__doc__)
-    parser.add_argument("what", choices=("errors", "success"))
+    parser.add_argument("what", choices=("errors", "success", "picture"))
     parser.add_argument("--games", nargs="*", default=list(PAPER_STEPS))
     parser.add_argument("--pairs", nargs="*", type=int)
     parser.add_argument("--geometries", nargs="*", default=list(GEOMETRIES), help="for errors")
@@ -117,6 +130,9 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=1000, help="for success")
     parser.add_argument("--steps", type=int, help="for success: training steps")
     options = parser.parse_args()
+    if options.what == "picture":
+        write_picture(ROOT / "docs" / "pictures" / "pixels.png")
+        return
     path = options.json or RESULTS / f"attributes-{options.what}.json"
     rows = read_json(path)["rows"] if path.exists() else []
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from saplan.rl.networks import Linear, bag, brightness, convolve, normalise, patches
+from saplan.rl.networks import Linear, bag, brightness, normalise, patches
 
 SCALED = 256
 """Pictures that the scale of features is measured on."""
@@ -81,12 +81,10 @@ class VectorEncoder(eqx.Module):
 
 
 class PictureEncoder(eqx.Module):
-    """A layer for every cell, one for every cell with its neighbours, and a sum over all, which counts things."""
+    """Two layers for every cell, which see its pixels and its place, and sums over all cells, which count things."""
 
     first: Linear
-    """From the pixels of a cell and its place in the picture."""
-    second: Float[Array, "3 3 hidden hidden"]
-    bias: Float[Array, "hidden"]
+    second: Linear
     features: Linear
     linear: Linear
     """Both from the sums of the two layers."""
@@ -99,12 +97,12 @@ class PictureEncoder(eqx.Module):
     def init(cls, key: PRNGKeyArray, shape: tuple[int, ...], cell: int, hidden: int, outputs: int) -> "PictureEncoder":
         """Random filters."""
         one, two, three = jax.random.split(key, 3)
-        second = jax.random.normal(two, (3, 3, hidden, hidden)) * (2 / (9 * hidden)) ** 0.5
+        second = Linear.init(two, hidden, hidden, scale=2**0.5)
         features = Linear.init(three, 2 * hidden, hidden)
         first = Linear.init(one, cell * cell * shape[-1] + 2, hidden, scale=2**0.5)
         linear = Linear(jnp.zeros((2 * hidden, outputs)), jnp.zeros(outputs))
         mean, scale = jnp.zeros(2 * hidden), jnp.ones(2 * hidden)
-        return cls(first, second, jnp.zeros(hidden), features, linear, mean, scale, cell)
+        return cls(first, second, features, linear, mean, scale, cell)
 
     def sums(self, observations: Shaped[Array, "n height width channels"]) -> Float[Array, "n sums"]:
         """How much of everything that the two layers see is in the pictures."""
@@ -113,8 +111,8 @@ class PictureEncoder(eqx.Module):
         place = jnp.stack(jnp.meshgrid(jnp.linspace(-1, 1, rows), jnp.linspace(-1, 1, columns), indexing="ij"), axis=-1)
         cells = jnp.concatenate([cells, jnp.broadcast_to(place, (*cells.shape[:3], 2))], axis=-1)
         near = jax.nn.relu(self.first(cells))
-        far = jax.nn.relu(convolve(near, self.second) + self.bias)
-        return jnp.sum(jnp.concatenate([near, far], axis=-1), axis=(1, 2))
+        sums = [jnp.sum(x, axis=(1, 2)) for x in (near, jax.nn.relu(self.second(near)))]
+        return jnp.concatenate(sums, axis=-1)
 
     def __call__(self, observations: Shaped[Array, "n height width channels"]) -> Encoded:
         mean, scale = jax.lax.stop_gradient((self.mean, self.scale))
