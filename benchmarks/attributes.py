@@ -56,11 +56,12 @@ def noisy(space: Product, rho: np.ndarray, share: float, seed: int) -> np.ndarra
 
 
 def _moved(block: Block, values: np.ndarray, off: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    moved: np.ndarray = np.where(values + off < 0, values + 1, values + off)
     if isinstance(block, Real):
-        return np.clip(values + block.resolution * rng.normal(size=len(values)), block.low, block.high)
-    if isinstance(block, Cyclic):
-        return (values + off) % block.q
-    return np.where(values + off < 0, values + 1, values + off)
+        moved = np.clip(values + block.resolution * rng.normal(size=len(values)), block.low, block.high)
+    elif isinstance(block, Cyclic):
+        moved = (values + off) % block.q
+    return moved
 
 
 def fitted(game: Game[Any], sight: str, pairs: int, geometry: str, seed: int, noise: float = 0.0) -> FittedFile:
@@ -94,7 +95,7 @@ def success_rows(
     began = time.monotonic()
     world = fitted(rules, sight, pairs, STRUCTURED, 0).view(rules) if pairs else rules
     fitting = round(time.monotonic() - began, 1)
-    configs = [run_config(world, steps, seed, eval_points=0) for seed in seeds]
+    configs = [run_config(world, steps, seed, None, "structured", 0) for seed in seeds]
     jobs = [[config] for config in configs] if jax.default_backend() == "cpu" else [configs]
     agents = [agent for job in jobs for agent in train_runs(job, None)]
     training = round(time.monotonic() - began - fitting, 1)

@@ -34,7 +34,7 @@ SHAPES = ("key", "ball", "box")
 
 def tile_side(env: Any) -> int:
     """Side of a tile, such that the map and one more row fit in a picture."""
-    return min(SIDE // env.width, SIDE // (env.height + 1))
+    return min(SIDE // int(env.width), SIDE // (int(env.height) + 1))
 
 
 def picture(env: Any, side: int) -> np.ndarray:

@@ -110,7 +110,7 @@ def _rates(row: Result, kind: str) -> tuple[float, float]:
     late = late if len(late) > 1 else points[-2:]
 
     def rate(some: list[Result]) -> float:
-        return 1000 * (some[-1][kind] - some[0][kind]) / (some[-1]["steps"] - some[0]["steps"])
+        return float(1000 * (some[-1][kind] - some[0][kind]) / (some[-1]["steps"] - some[0]["steps"]))
 
     return rate(early), rate(late)
 
