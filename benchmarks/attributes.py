@@ -15,6 +15,7 @@ nothing but the pictures.
 import functools
 import itertools
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ STEPS = {"switches": 2_500_000, "exchange": 4_000_000, "mining": 5_000_000}
 UNNAMED = {"sight": "words", "noise": 0.0}
 """What older rows do not name."""
 LABEL_SEED, NOISE_SEED, TEST_SEED, TESTS = 1, 77, 999, 50_000
-SETTINGS = {"words": RegressorSettings(), "picture": RegressorSettings(hidden=32, batch=256, rate=0.005)}
+SETTINGS = {"words": RegressorSettings(), "picture": RegressorSettings(hidden=32, batch=256, rate=0.005, steps=4000)}
 
 
 def noisy(space: Product, rho: np.ndarray, share: float, seed: int) -> np.ndarray:
@@ -130,10 +131,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="for success")
     parser.add_argument("--tasks", type=int, default=1000, help="for success")
     parser.add_argument("--steps", type=int, help="for success: training steps")
+    parser.add_argument("--fit-steps", type=int, help="gradient steps of f̂")
     options = parser.parse_args()
     if options.what == "picture":
         write_picture(ROOT / "docs" / "pictures" / "pixels.png")
         return
+    if options.fit_steps:
+        SETTINGS.update({sight: replace(known, steps=options.fit_steps) for sight, known in SETTINGS.items()})
     path = options.json or RESULTS / f"attributes-{options.what}.json"
     rows = read_json(path)["rows"] if path.exists() else []
 

@@ -87,12 +87,14 @@ def _own(block: Block) -> Block:
     return block.of if isinstance(block, Exogenous) else block
 
 
-def error_row(task: Task, seen: np.ndarray, rho: np.ndarray, geometry: str, tests: tuple[Any, Any]) -> dict[str, Any]:
+def error_row(
+    task: Task, seen: np.ndarray, rho: np.ndarray, geometry: str, tests: tuple[Any, Any], steps: int
+) -> dict[str, Any]:
     """Errors of f̂ on pictures that it was not fitted on."""
     space = Product(task.space.names, tuple(map(_own, task.space.blocks)))
     env: Any = gymnasium.make(task.env).unwrapped
     env.reset(seed=0)
-    settings = RegressorSettings(hidden=32, batch=128, rate=0.005, steps=4000, cell=tile_side(env))
+    settings = RegressorSettings(hidden=32, batch=128, rate=0.005, steps=steps, cell=tile_side(env))
     began = time.monotonic()
     regressor = fit_labels(Labels(seen, rho, Source(space)), settings, 0, geometry).regressor
     measured = measure_errors(regressor, *tests)
@@ -104,6 +106,7 @@ def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--pairs", nargs="*", type=int, default=[1_000, 10_000, 100_000])
     parser.add_argument("--geometries", nargs="*", default=list(GEOMETRIES))
+    parser.add_argument("--fit-steps", type=int, default=4000, help="gradient steps of f̂")
     options = parser.parse_args()
     path = options.json or RESULTS / "pixels-minigrid.json"
     rows = read_json(path)["rows"] if path.exists() else []
@@ -115,7 +118,7 @@ def main() -> None:
             wanted = {"game": task.env, "pairs": pairs, "geometry": geometry}
             if any(all(row[name] == value for name, value in wanted.items()) for row in rows):
                 continue
-            rows.append({**wanted, **error_row(task, seen[:pairs], rho[:pairs], geometry, tests)})
+            rows.append({**wanted, **error_row(task, seen[:pairs], rho[:pairs], geometry, tests, options.fit_steps)})
             print({name: value for name, value in rows[-1].items() if not isinstance(value, dict)}, flush=True)
             write_result(path, {"rows": rows}, "minigrid")
 
