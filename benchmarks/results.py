@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attributes import error_table, learnt_success_table
+from attribute_tables import error_table, learnt_success_table
 from common import RESULTS, ROOT, replace_table
 from generalisation_tables import (
     efficiency_table,

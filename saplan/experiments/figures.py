@@ -22,6 +22,8 @@ from saplan.training.store import ORACLE
 
 PICTURES = "pictures"
 """The directory of the figures, beside the results."""
+DRAWN = ("default", "paper")
+"""Variants with figures of their own."""
 COLOURS = {"structured": "#0b6e4f", "unstructured": "#d1495b", "curriculum": "#3066be", ORACLE: "#555555"}
 MARKERS = {"structured": "o", "unstructured": "s", "curriculum": "^"}
 LINES = {"structured": "-", "unstructured": "--", "curriculum": "-."}
@@ -54,15 +56,27 @@ def panels(columns: int, rows: int = 1, width: float = 4.0, height: float = 3.6,
     return figure, axes if rows > 1 else axes[0]
 
 
-def learning_curves(results: Iterable[Result], folder: Path) -> list[Path]:
+def _games_of(rows: Iterable[Result]) -> list[str]:
+    """The games of these results, in their usual order."""
+    found = {row["game"] for row in rows}
+    return [name for name in GAMES if name in found]
+
+
+def _named(name: str, variant: str) -> str:
+    """The file of a figure."""
+    return name if variant == "default" else f"{name}-{variant}"
+
+
+def learning_curves(results: Iterable[Result], folder: Path, variant: str = "default") -> list[Path]:
     """Success on held-back tasks against environment steps.
 
     Lines are means, bands all seeds. A short vertical line marks the steps at which a method reaches the success that
     the paper reports for its model (thin dotted line).
     """
-    rows = [row for row in results if row.get("variant", "default") == "default"]
-    figure, axes = panels(len(GAMES), sharey=True)
-    for axis, game in zip(axes, GAMES, strict=True):
+    rows = [row for row in results if row.get("variant", "default") == variant or row["method"] == ORACLE]
+    games = _games_of(rows)
+    figure, axes = panels(len(games), sharey=True)
+    for axis, game in zip(axes, games, strict=True):
         wanted = paper_success(game)
         if wanted is not None:
             axis.axhline(100 * wanted, color="black", ls=":", lw=1)
@@ -76,10 +90,10 @@ def learning_curves(results: Iterable[Result], folder: Path) -> list[Path]:
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("tasks solved within 150 steps (%)")
     named = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    if any(paper_success(game) is not None for game in GAMES):
+    if any(paper_success(game) is not None for game in games):
         named["the paper's structured model"] = axes[0].plot([], [], color="black", ls=":", lw=1)[0]
     figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=max(1, len(named)), fontsize=9)
-    return save_figure(figure, folder, "curves")
+    return save_figure(figure, folder, _named("curves", variant))
 
 
 def _draw_curve(axis: Any, method: str, group: list[Result], wanted: float | None) -> None:
@@ -99,11 +113,12 @@ def _draw_curve(axis: Any, method: str, group: list[Result], wanted: float | Non
         axis.annotate(f"{needed / 1e6:.2g} M", (needed / 1e6, 1), fontsize=8, color=COLOURS[method], ha="left")
 
 
-def example_rates(results: Iterable[Result], folder: Path) -> list[Path]:
+def example_rates(results: Iterable[Result], folder: Path, variant: str = "default") -> list[Path]:
     """Positive examples from exploration and negative ones from failed executions, per 1,000 steps."""
-    rows = [r for r in results if r["method"] == "structured" and r.get("variant") == "default" and r.get("examples")]
-    figure, axes = panels(len(GAMES), height=3.2)
-    for axis, game in zip(axes, GAMES, strict=True):
+    rows = [r for r in results if r["method"] == "structured" and r.get("variant") == variant and r.get("examples")]
+    games = _games_of(rows)
+    figure, axes = panels(len(games), height=3.2)
+    for axis, game in zip(axes, games, strict=True):
         for row in (row for row in rows if row["game"] == game):
             steps = np.array([point["steps"] for point in row["examples"]], float)
             for kind, colour, line in (("positives", "#0b6e4f", "-"), ("negatives", "#d1495b", "--")):
@@ -115,7 +130,7 @@ def example_rates(results: Iterable[Result], folder: Path) -> list[Path]:
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("examples per 1,000 steps")
     axes[0].legend(*max((axis.get_legend_handles_labels() for axis in axes), key=lambda pair: len(pair[0])), fontsize=9)
-    return save_figure(figure, folder, "examples")
+    return save_figure(figure, folder, _named("examples", variant))
 
 
 PLANS = 6
@@ -123,7 +138,9 @@ PLANS = 6
 
 
 def mining_support(agent: StructuredAgent, folder: Path) -> list[Path]:
-    """The set S of mining, the learnt probability of every transition over it, and executed plans."""
+    """The set S of mining, the strips where games start (black), the learnt probability of every transition over it,
+    and executed plans.
+    """
     game = agent.game
     assert isinstance(game, Mining)
     first, second = (np.linspace(0, high, 131) for high in (13.2, 8.0))
@@ -142,8 +159,10 @@ def mining_support(agent: StructuredAgent, folder: Path) -> list[Path]:
         )
         axis.set_title(name, fontsize=10)
     _draw_plans(agent, axes.flat[len(game.admissible())])
+    starts = np.where(inside & (second <= game.foot)[:, None], 1.0, np.nan)
     for axis in axes.flat:
         axis.contour(first, second, inside, levels=[0.5], colors="black", linewidths=1)
+        axis.contourf(first, second, starts, levels=[0.5, 1.5], colors="black", alpha=0.35)
         axis.set_aspect("equal")
     for axis in axes[-1]:
         axis.set_xlabel("m1")
@@ -211,10 +230,12 @@ def _draw_schema(axis: Any, game: Game[Any]) -> None:
 def draw_all(results: list[Result], folder: Path, mining_agent: StructuredAgent | None) -> list[Path]:
     """Every figure that the results allow."""
     paths = schemas(folder)
-    if any(row.get("curve") for row in results):
-        paths += learning_curves(results, folder)
-    if any(row.get("examples") and row["method"] == "structured" for row in results):
-        paths += example_rates(results, folder)
+    for variant in DRAWN:
+        rows = [row for row in results if row.get("variant", "default") == variant]
+        if any(row.get("curve") for row in rows):
+            paths += learning_curves(results, folder, variant)
+        if any(row.get("examples") and row["method"] == "structured" for row in rows):
+            paths += example_rates(results, folder, variant)
     if mining_agent is not None:
         paths += mining_support(mining_agent, folder)
     return paths

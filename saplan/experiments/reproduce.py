@@ -1,7 +1,7 @@
 """The paper's table and figures: which trials to run, and the report of their results."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import jax
@@ -9,8 +9,9 @@ import jax
 from saplan.errors import InputError, unknown_name
 from saplan.experiments.figures import PICTURES, draw_all
 from saplan.experiments.paper import PAPER_STEPS
-from saplan.experiments.sweep import ABLATIONS, CLAIMS, RUNS, VARIANTS, EvalBudget, Sweep, Trial, misfit, run_trials
+from saplan.experiments.sweep import CLAIMS, RUNS, EvalBudget, Sweep, Trial, misfit, run_trials
 from saplan.experiments.tables import ablation_table, detail_table, read_results, success_table
+from saplan.experiments.variants import ABLATIONS, VARIANTS
 from saplan.games import GAMES
 from saplan.methods.registry import METHODS
 from saplan.methods.structured.agent import StructuredAgent
@@ -20,6 +21,7 @@ from saplan.training.store import MANIFEST, ORACLE, load_agent, open_agent
 
 OWN = (RUNS, CLAIMS, PICTURES, "report.md", ".report.md.new")
 """Files that a reproduction writes besides results. None of them may be a link."""
+TITLES = {"default": "## Success", "paper": "## Success of the paper's variant"}
 QUICK_STEPS = 500_000
 QUICK_SEEDS, SEEDS = 2, 5
 ALL_METHODS = (*METHODS, ORACLE)
@@ -29,7 +31,8 @@ ALL_METHODS = (*METHODS, ORACLE)
 class SweepPlan:
     """The trials of a reproduction."""
 
-    games: Sequence[str] = field(default_factory=lambda: tuple(GAMES))
+    games: Sequence[str] = tuple(PAPER_STEPS)
+    """By default those of the paper."""
     methods: Sequence[str] | None = None
     """None: for every game, all that fit it."""
     variants: Sequence[str] = ("default",)
@@ -41,6 +44,11 @@ class SweepPlan:
     numbers: tuple[tuple[str, int | float], ...] = ()
     """Settings that differ from the defaults."""
     devices: int = 1
+    eval_points: int | None = None
+    """Points of a learning curve."""
+    eval_tasks: int | None = None
+    """Tasks per point."""
+    train_only: bool = False
 
     def trials(self) -> list[Trial]:
         """All trials, one seed of everything before the next."""
@@ -84,9 +92,10 @@ class SweepPlan:
     def eval_budget(self) -> EvalBudget:
         """The evaluations of every trial; on an accelerator, seeds train together."""
         together = jax.default_backend() != "cpu"
-        if self.quick:
-            return EvalBudget(150, 3, 50, together, self.devices)
-        return EvalBudget(together=together, devices=self.devices)
+        tasks, points, at_each = (150, 3, 50) if self.quick else (1000, 7, 200)
+        points = points if self.eval_points is None else self.eval_points
+        at_each = at_each if self.eval_tasks is None else self.eval_tasks
+        return EvalBudget(tasks, points, at_each, together, self.devices, train_only=self.train_only)
 
 
 def _makes_sense(game: str, method: str, variant: str) -> bool:
@@ -106,6 +115,8 @@ def reproduce(plan: SweepPlan, out: Path, run: Runner = run_trials) -> list[Path
     refuse_links(out, OWN)
     trials = plan.trials()
     missing = run(Sweep(out), trials, plan.eval_budget())
+    if plan.train_only:
+        return []
     if missing:
         names = ", ".join(trial.name for trial in missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise InputError(f"{len(missing)} of {len(trials)} trials are not done ({names}): run the same command again")
@@ -118,8 +129,11 @@ def write_report(out: Path) -> list[Path]:
     results = read_results(out)
     if not results:
         raise InputError(f"{out} holds no results yet: run `saplan reproduce --out {out}` first")
-    parts = ["# Results", "## Success", success_table(results, strict=False)]
-    if any(row.get("variant") in ABLATIONS for row in results):
+    parts, variants = ["# Results"], {row.get("variant", "default") for row in results}
+    for variant, title in TITLES.items():
+        if variant in variants:
+            parts += [title, success_table(results, strict=False, variant=variant)]
+    if variants & set(ABLATIONS) - set(TITLES):
         parts += ["## Ablations", ablation_table(results, strict=False)]
     parts += ["## Details", detail_table(results, strict=False)]
     pictures = draw_all(results, out / PICTURES, _mining_agent(out))

@@ -3,18 +3,18 @@
 import contextlib
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from saplan.errors import InputError, say, unknown_name
 from saplan.experiments.evaluation_report import evaluation_data
+from saplan.experiments.variants import VARIANTS
 from saplan.games import make_game
-from saplan.methods.ablations import FULL, ablated
+from saplan.methods.ablations import ablated
 from saplan.methods.agent import PlannerSettings, planner_settings_for
 from saplan.methods.oracle import Oracle
 from saplan.methods.registry import METHODS, find_method
-from saplan.methods.structured.settings import StructuredSettings
 from saplan.storage.files import Lock, make_directory
 from saplan.storage.json_data import write_json
 from saplan.training.config import RunConfig, run_config
@@ -35,42 +35,8 @@ TASK_SEED, BUDGET = 0, 150
 BUSY = "already running in another process"
 
 
-@dataclass(frozen=True)
-class Variant:
-    """A change of the default training."""
-
-    what: str
-    """For people."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    paper: bool = False
-    algebra: str = FULL
-    games: tuple[str, ...] | None = None
-    """The games that it changes; None: all of them."""
-
-
-Q_LEARNING = {
-    name: vars(StructuredSettings())[name]
-    for name in (
-        "policy_gradient", "temperature", "learning_rate", "epochs", "minibatches", "discount", "explore_discount",
-        "explore_temperature", "explore_random", "calibrated", "explored_positives",
-    )
-}  # fmt: skip
-"""What policy gradients change, changed back."""
-VARIANTS = {
-    "default": Variant("the default"),
-    "paper": Variant("the paper's variant", paper=True),
-    "paper-q": Variant("the paper's variant with Q-learning", Q_LEARNING, paper=True),
-    "no-counts": Variant("without visit counts in proposals", {"uniform": 1.0}),
-    "no-filter": Variant("without the edge detector's filter p_0", {"threshold": 0.0}),
-    "raw": Variant("raw numbers in place of the algebra's features", algebra="raw"),
-    "integers": Variant("ℤ/q treated as ℤ, S¹ as ℝ", algebra="integers", games=("switches", "arm", "tiles")),
-    "labels": Variant("D_n treated as labels", {"capacity": 64}, algebra="labels", games=("tiles",)),
-    "no-hindsight": Variant("without hindsight: a step teaches only about its own subgoal", {"relabel": False}),
-    "no-trail": Variant("without the history that keeps attempts from walking in circles", {"repeat_cost": 0.0}),
-}
 ALL_SETTINGS = sorted({field.name for method in METHODS.values() for field in fields(method.settings)})
 """The settings that some method has."""
-ABLATIONS = [name for name in VARIANTS if name != "default"]
 
 
 @dataclass(frozen=True)
@@ -109,6 +75,10 @@ class Trial:
         changes = {name: value for name, value in {**variant.settings, **dict(self.numbers)}.items() if name in known}
         return run_config(game, self.steps, self.seed, replace(settings, **changes), self.method)
 
+    def planner(self) -> PlannerSettings:
+        """How its agent plans in evaluations."""
+        return VARIANTS[self.variant].planner or planner_settings_for(self.config().settings)
+
 
 def misfit(game: str, method: str) -> str | None:
     """The reason why a method cannot be used in a game; None if it can."""
@@ -136,6 +106,8 @@ class EvalBudget:
     devices: int = 1
     """Devices that share the lanes of every run; 0 means all."""
     save_every: float = SAVE_EVERY
+    train_only: bool = False
+    """Leave the evaluations to another process, which finds the trained agents."""
 
 
 class Sweep:
@@ -181,7 +153,7 @@ class Sweep:
             missing = self.missing(job)
             if missing and missing[0].method != ORACLE:
                 self._train(missing, eval_budget, quiet)
-            for trial in missing:
+            for trial in [] if eval_budget.train_only else missing:
                 write_json(self.result_path(trial), self._measure(trial, eval_budget))
                 # Only the agent is still needed; checkpoints are many times its size.
                 for finished in ("checkpoints", "evaluations"):
@@ -205,7 +177,7 @@ class Sweep:
             result = evaluation_data(trial.game, budget.tasks, TASK_SEED, BUDGET, planning, ORACLE)
             return {**result, **about, "hardware": hardware()}
         run, config = self.run_path(trial), trial.config()
-        planning = planner_settings_for(config.settings)
+        planning = trial.planner()
         trained = read_manifest(run).get("about") or {}
         about |= {"hardware": trained.get("hardware"), "trained_by": trained.get("code"), "config": config.to_json()}
         result = evaluation_data(str(run), budget.tasks, TASK_SEED, BUDGET, planning)

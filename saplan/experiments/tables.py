@@ -15,7 +15,7 @@ from saplan.experiments.statistics import (
     interquartile_mean,
     steps_to,
 )
-from saplan.experiments.sweep import VARIANTS
+from saplan.experiments.variants import VARIANTS
 from saplan.games import GAMES, make_game
 from saplan.methods.registry import METHODS, find_method
 from saplan.storage.json_data import read_json
@@ -94,6 +94,8 @@ def comparable(results: Sequence[Result], what: str, strict: bool = True) -> Seq
 def footnote(results: Sequence[Result]) -> str:
     """One line below a table: the code, machine and tasks of its rows, or why they are incomparable."""
     rows = [row for row in results if row["method"] != ORACLE] or list(results)
+    if not rows:
+        return ""
     if odd := differing(rows):
         return f"\n\nThese rows are not comparable: they differ in {'; '.join(odd)}."
     tasks = f"{rows[0]['tasks']} tasks of seed {rows[0].get('task_seed')}"
@@ -105,10 +107,10 @@ def successes_of(results: Sequence[Result]) -> np.ndarray:
     return np.stack([decode_successes(row["successes"], row["tasks"]) for row in results])
 
 
-def success_table(results: Iterable[Result], strict: bool = True) -> str:
-    """The paper's table with its figures beside ours, and the mean of each method over all games."""
-    default = [row for row in results if row.get("variant", "default") == "default"]
-    chosen = comparable(default, "the table of success", strict)
+def success_table(results: Iterable[Result], strict: bool = True, variant: str = "default") -> str:
+    """The paper's table with its figures beside those of a variant, and the mean of each method over all games."""
+    those = [row for row in results if row.get("variant", "default") == variant]
+    chosen = comparable(those, "the table of success", strict)
     rows, by_method = [], dict[str, list[np.ndarray]]()
     for (game, method, _, _), group in by_group(chosen).items():
         successes = successes_of(group)

@@ -70,6 +70,10 @@ class Game(abc.ABC, Generic[State]):
             """Rows, columns and channels, if observations are pictures."""
 
         @property
+        def cell(self) -> int:
+            """Side of a cell in pixels, if observations are pictures that consist of square cells; else 0."""
+
+        @property
         def credit(self) -> str:
             """How far R_exp is credited: to the end of the "attempt" or of the "game" (paper, appendix)."""
 
@@ -94,6 +98,7 @@ class Game(abc.ABC, Generic[State]):
             """Greatest distance of a goal for a curriculum; 0 if the goals of this game have no distances."""
     else:
         picture = None
+        cell = 0
         vital = ()
         misread = False
         tolerance = 0.0

@@ -26,6 +26,7 @@ class GameWrapper(Game[State]):
     slots = _forward("slots")
     vocabulary = _forward("vocabulary")
     picture = _forward("picture")
+    cell = _forward("cell")
     credit = _forward("credit")
     vital = _forward("vital")
     misread = _forward("misread")

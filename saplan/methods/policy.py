@@ -52,6 +52,7 @@ class Policy(eqx.Module):
                 vocabulary=game.vocabulary,
                 numbers=0 if game.vocabulary else game.slots,
                 picture=game.picture,
+                cell=game.cell,
                 state_width=encoder.state_width,
                 goal_width=encoder.subgoal_width + 1,
                 hidden=settings.hidden,

@@ -36,12 +36,13 @@ def check_fit(labels: Labels, settings: RegressorSettings, geometry: str) -> Non
     """`InputError` if f̂ would be too large to save, or its outputs too large for memory; nothing is allocated."""
     space = with_geometry(labels.source.space, geometry)
     shape, vocabulary = labels.observations.shape[1:], labels.source.vocabulary
-    make = lambda: Regressor.init(jax.random.key(0), shape, vocabulary, space, settings.hidden)  # noqa: E731
+    make = lambda: Regressor.init(jax.random.key(0), shape, vocabulary, space, settings.hidden, settings.cell)  # noqa: E731
     outline_of(make, LARGEST_FITTED, "a regressor for these labels")
     rows = max(len(labels.rho), settings.batch)
     if rows * space.embed_width > LARGEST_OUTPUTS:
         raise InputError(f"{rows} pairs × {space.embed_width} outputs are too many: choose another --geometry")
-    pixels = settings.batch * math.prod(shape[:-1]) * settings.hidden if len(shape) == 3 else 0
+    cells = math.prod(-(-side // settings.cell) for side in shape[:-1])
+    pixels = settings.batch * cells * settings.hidden if len(shape) == 3 else 0
     if pixels > LARGEST_OUTPUTS:
         raise InputError(
             f"pictures of {shape[0]} × {shape[1]} take too much memory: choose a smaller --batch or --hidden"
@@ -81,8 +82,8 @@ def fit(
     order = jax.random.permutation(part_key, len(rho))
     kept = max(1, round(len(rho) * settings.held_back))
     held_back, used = order[:kept], order[kept:] if kept < len(rho) else order
-    regressor = Regressor.init(init_key, observations.shape[1:], vocabulary, space, settings.hidden)
-    regressor = _with_scale(regressor, observations[used], rho[used])
+    regressor = Regressor.init(init_key, observations.shape[1:], vocabulary, space, settings.hidden, settings.cell)
+    regressor = _with_scale(regressor, observations, rho, used)
     chunks = -(-settings.steps // CHUNK)
     rates = optax.cosine_decay_schedule(settings.rate, chunks * CHUNK)(jnp.arange(chunks * CHUNK))
     moments = ADAM.init(eqx.filter(regressor, eqx.is_inexact_array))
@@ -103,13 +104,15 @@ def fit(
     return fitted
 
 
-def _with_scale(regressor: Regressor, observations: Observations, rho: Float[Array, "n K"]) -> Regressor:
+def _with_scale(
+    regressor: Regressor, observations: Observations, rho: Float[Array, "n K"], used: Int[Array, "m"]
+) -> Regressor:
     """The regressor with the mean and the spread of its labels and observations."""
-    target = regressor.space.embed(rho)
+    target = regressor.space.embed(rho[used])
     spread = jnp.std(target, axis=0)
     return replace(
         regressor,
-        encoder=regressor.encoder.fit_scale(observations),
+        encoder=regressor.encoder.fit_scale(observations, used),
         mean=jnp.mean(target, axis=0),
         scale=jnp.where(spread > 1e-6, spread, 1.0),
     )

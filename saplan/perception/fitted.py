@@ -1,6 +1,7 @@
 """A game whose attributes are read off observations, by f̂ in place of f, and the file of an f̂."""
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,8 @@ from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
 from saplan.perception.geometry import STRUCTURED, with_geometry
 from saplan.perception.labels import LARGEST_SIDE, Source, check_observation, plain_rules, source_from_json
-from saplan.perception.observation import Observer
-from saplan.perception.regressor import LARGEST_HIDDEN, SURE, Regressor
+from saplan.perception.observation import CELL, Observer
+from saplan.perception.regressor import LARGEST_CELL, LARGEST_HIDDEN, SURE, Regressor
 from saplan.storage.arrays import about_in, fill, header_of, largest_file, outline_of, to_arrays, to_bytes
 from saplan.storage.files import make_directory, read_bytes, replace_file
 from saplan.storage.json_data import is_whole
@@ -104,11 +105,39 @@ class FittedGame(GameWrapper[Any]):
     def confidence(self, state: Perceived) -> Float[Array, "K"]:
         return state.sure
 
-    def place(self, state: Perceived) -> Observation:
-        # Not the game's own place, which may contain the attributes that f̂ has to read.
+    @property
+    def _seen_as_picture(self) -> bool:
+        return self.observation == "picture"
+
+    @property
+    def vocabulary(self) -> int:
+        return 0 if self._seen_as_picture else self.game.vocabulary
+
+    @property
+    def slots(self) -> int:
+        return math.prod(self.picture) if self.picture else self.game.slots
+
+    @property
+    def picture(self) -> tuple[int, int, int] | None:
+        if not self._seen_as_picture:
+            return self.game.picture
+        height, width, channels = Observer(self.game, self.observation).shape
+        return height, width, channels
+
+    @property
+    def cell(self) -> int:
+        return CELL if self._seen_as_picture else self.game.cell
+
+    def observe(self, state: Perceived) -> Observation:
+        """What the policy sees: the picture itself if attributes are read off pictures."""
+        if self._seen_as_picture:
+            return Observer(self.game, self.observation).picture(state.state).reshape(-1)
         return self.game.observe(state.state)
 
-    observe = _on_state("observe")
+    def place(self, state: Perceived) -> Observation:
+        # Not the game's own place, which may contain the attributes that f̂ has to read.
+        return self.observe(state)
+
     truth = _on_state("truth")
     shelf = _on_state("shelf")
     lost = _on_state("lost")
@@ -138,6 +167,7 @@ class FittedFile:
             **self.source.to_json(),
             "shape": list(self.shape),
             "hidden": self.regressor.hidden.bias.shape[0],
+            "cell": self.regressor.cell,
             "geometry": self.geometry,
             "about": self.about,
         }
@@ -164,6 +194,9 @@ def read_fitted(path: Path) -> FittedFile:
     hidden, shape, geometry = about.get("hidden"), about.get("shape"), about.get("geometry")
     if not is_whole(hidden, 1, LARGEST_HIDDEN):
         raise InputError(f"{path}: hidden must be an integer in 1..{LARGEST_HIDDEN}")
+    cell = about.get("cell", 1)
+    if not is_whole(cell, 1, LARGEST_CELL):
+        raise InputError(f"{path}: cell must be an integer in 1..{LARGEST_CELL}")
     if not isinstance(shape, list) or not all(is_whole(side, 1, LARGEST_SIDE) for side in shape):
         raise InputError(f"{path}: the shape of an observation must be integers in 1..{LARGEST_SIDE}")
     if not isinstance(geometry, str):
@@ -171,7 +204,7 @@ def read_fitted(path: Path) -> FittedFile:
     check_observation(tuple(shape), source.vocabulary, str(path))
     space = with_geometry(source.space, geometry)
     outline = outline_of(
-        lambda: Regressor.init(jax.random.key(0), tuple(shape), source.vocabulary, space, hidden),
+        lambda: Regressor.init(jax.random.key(0), tuple(shape), source.vocabulary, space, hidden, cell),
         LARGEST_FITTED,
         f"the regressor that {path} describes",
     )

@@ -26,7 +26,7 @@ from saplan.storage.manifest import LABELS, check_manifest_format
 
 NOT_LABELS = "is not a file of labels (write one with `saplan label`)"
 WRITE_AGAIN = "write it again with `saplan label`"
-LARGEST = 2**29
+LARGEST = 2**31
 """Bytes of a file of labels."""
 LARGEST_VOCABULARY = 2**15
 """Words are stored in 16 bits."""

@@ -3,6 +3,9 @@
 Both show the map around the agent, as its policy sees it, and a shelf with everything that is held: objects side by
 side, or a bar whose length is an amount. A switch is one thing on the map that looks different in every position. So
 counts have to be counted, amounts measured, and the positions of a switch distinguished.
+
+A picture has 64 × 64 pixels, red, green and blue: the map with 3 × 3 pixels per cell and the agent in the middle, and
+the shelf in the strip below it. There is no text on it.
 """
 
 import colorsys
@@ -20,8 +23,16 @@ from saplan.games.grid import EDGE_WORDS, OFFSETS, SIDE, WINDOW
 
 SHADES = 16
 """Levels of fill that words distinguish in a place of the shelf."""
-FLOOR, WALL, SHELF = 40, 110, 160
-"""Brightness of floor, walls and shelf in a picture."""
+CELL = 3
+"""Side of a cell of the map in a picture."""
+PICTURE_SIDE = 64
+"""Height and width of a picture; more only if the shelf needs it."""
+GROUND = WINDOW * CELL
+"""Height and width of the map in a picture."""
+FLOOR, WALL, AGENT, SHELF = 40, 110, 255, 160
+"""Brightness of floor, walls, agent and shelf in a picture."""
+PATTERNS = ("xxxxxxxxx", "xxxx.xxxx", ".x.xxx.x.", "x.x.x.x.x", "xxxx.x...", "xx.xx.xxx", "x.xxxxx.x", ".xxx.xxx.")
+"""Shapes of things, row by row; kinds beyond the last one differ by hue alone."""
 OBSERVATIONS = ("words", "picture")
 
 
@@ -69,32 +80,36 @@ class Observer(Generic[State]):
         return jnp.concatenate([self.game.observe(state), held.astype(jnp.int16)])
 
     def picture(self, state: State) -> UInt8[Array, "height width 3"]:
-        """One pixel per cell, the agent in the middle; the shelf below."""
+        """The map around the agent, and the shelf below it."""
         ground, shelf = self._map(self.game.observe(state).astype(jnp.int32)), self.game.shelf(state)
-        width = max(WINDOW, shelf.shape[1])
-        fills = shelf[:, :, None] * jnp.array(_hues(len(shelf), SHELF))[:, None]
-        parts = [ground, jnp.zeros((1, WINDOW, 3)), fills]
-        return jnp.concatenate([_widened(part, width) for part in parts]).astype(jnp.uint8)
+        rows, cells = shelf.shape
+        strip = PICTURE_SIDE - GROUND
+        tall, wide = max(1, strip // max(1, rows)), max(1, min(CELL, PICTURE_SIDE // max(1, cells)))
+        fills = shelf[:, :, None] * jnp.array(_hues(rows, SHELF))[:, None]
+        fills = jnp.repeat(jnp.repeat(fills, tall, axis=0), wide, axis=1)
+        height, width = GROUND + max(strip, rows * tall), max(PICTURE_SIDE, cells * wide)
+        blank = jnp.zeros((height, width, 3)).at[:GROUND, :GROUND].set(ground)
+        return blank.at[height - rows * tall :, : cells * wide].set(fills).astype(jnp.uint8)
 
     def _map(self, words: Array) -> Float[Array, "height width 3"]:
         up, down, left, right = (words[k] - 1 - SIDE * k for k in range(4))
         row, column = jnp.arange(WINDOW) - WINDOW // 2, jnp.arange(WINDOW) - WINDOW // 2
         inside = ((row >= -up) & (row <= down))[:, None] & ((column >= -left) & (column <= right))
-        floor = jnp.where(inside.reshape(-1, 1), FLOOR, 0) * jnp.ones(3)
+        floor = jnp.where(inside.reshape(-1, 1, 1), FLOOR, 0) * jnp.ones((CELL * CELL, 3))
         thing = words[4:] - 1 - EDGE_WORDS
         kinds = self.game.vocabulary // OFFSETS - 1
         place = jnp.where(thing >= 0, thing % OFFSETS, OFFSETS)  # absent things fall outside the picture
-        colour = jnp.array(_colours(kinds))[jnp.clip(thing // OFFSETS, 0, kinds)]
-        return floor.at[place].set(colour, mode="drop").reshape(WINDOW, WINDOW, 3)
+        tile = jnp.array(_tiles(kinds))[jnp.clip(thing // OFFSETS, 0, kinds)]
+        cells = floor.at[place].set(tile, mode="drop").at[OFFSETS // 2, CELL * CELL // 2].set(AGENT)
+        tiled = cells.reshape(WINDOW, WINDOW, CELL, CELL, 3).swapaxes(1, 2)
+        return tiled.reshape(GROUND, GROUND, 3)
 
 
-def _widened(part: Array, width: int) -> Array:
-    return jnp.pad(part, ((0, 0), (0, width - part.shape[1]), (0, 0)))
-
-
-def _colours(kinds: int) -> np.ndarray:
-    """Grey for walls, then one hue per kind of item."""
-    return np.concatenate([np.full((1, 3), WALL, np.float32), _hues(kinds, 255)])
+def _tiles(kinds: int) -> np.ndarray:
+    """The pixels of a wall, grey, then of every kind of item, in its hue and shape: [kinds + 1, pixels, 3]."""
+    wall = np.full((1, CELL * CELL, 3), WALL, np.float32)
+    shapes = np.array([[mark == "x" for mark in PATTERNS[k % len(PATTERNS)]] for k in range(kinds)]).reshape(kinds, -1)
+    return np.concatenate([wall, np.where(shapes[..., None], _hues(kinds, 255)[:, None], np.float32(FLOOR))])
 
 
 def _hues(count: int, bright: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from saplan.algebra import Product, Real
 from saplan.errors import InputError
-from saplan.perception.observation_encoders import ObservationEncoder, make_encoder
+from saplan.perception.observation_encoders import ObservationEncoder, PictureEncoder, make_encoder
 from saplan.rl.networks import Linear, normalise
 
 SURE = 0.99
@@ -23,6 +23,7 @@ NEAR = 2
 """Grains by which a reading of a real may be off and still count as correct."""
 LARGEST_HIDDEN = 2**12
 """Units per layer; more are surely a typing error."""
+LARGEST_CELL = 64
 Observations = Array
 """A batch of observations: words [n, slots], vectors [n, width], or pictures [n, height, width, channels]."""
 
@@ -41,9 +42,11 @@ class RegressorSettings:
     """Learning rate, which falls to zero."""
     held_back: float = 0.1
     """Share of the pairs that only the confidence is fitted on."""
+    cell: int = 3
+    """Side of a cell of a picture, in pixels. Other observations have none."""
 
     def __post_init__(self) -> None:
-        for name, most in (("hidden", LARGEST_HIDDEN), ("steps", 10**7), ("batch", 2**16)):
+        for name, most in (("hidden", LARGEST_HIDDEN), ("steps", 10**7), ("batch", 2**16), ("cell", LARGEST_CELL)):
             if not 1 <= getattr(self, name) <= most:
                 raise InputError(f"{name} must lie in 1..{most}, got {getattr(self, name)}")
         if not 0 < self.rate <= 1:
@@ -68,13 +71,13 @@ class Regressor(eqx.Module):
 
     @classmethod
     def init(
-        cls, key: PRNGKeyArray, shape: tuple[int, ...], vocabulary: int, space: Product, hidden: int
+        cls, key: PRNGKeyArray, shape: tuple[int, ...], vocabulary: int, space: Product, hidden: int, cell: int = 3
     ) -> "Regressor":
         """An untrained regressor for observations of this shape: see `make_encoder`."""
         keys, outputs = jax.random.split(key, 3), space.embed_width
         doubt = jnp.zeros((2 + hidden, space.size)).at[1].set(DOUBT_OF_NOVELTY)
         return cls(
-            encoder=make_encoder(keys[0], shape, vocabulary, hidden, outputs),
+            encoder=make_encoder(keys[0], shape, vocabulary, hidden, outputs, cell),
             hidden=Linear.init(keys[1], hidden, hidden, scale=2**0.5),
             outputs=Linear.init(keys[2], hidden, outputs, scale=0.1),
             mean=jnp.zeros(outputs),
@@ -82,6 +85,11 @@ class Regressor(eqx.Module):
             doubt=Linear(doubt, jnp.zeros(space.size)),
             space=space,
         )
+
+    @property
+    def cell(self) -> int:
+        """Side of a cell of a picture; 1 for other observations."""
+        return self.encoder.cell if isinstance(self.encoder, PictureEncoder) else 1
 
     def predict(
         self, observations: Observations, deep: Float[Array, ""] | float = 1.0

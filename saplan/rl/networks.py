@@ -75,6 +75,44 @@ class Head(eqx.Module):
         return jax.nn.relu(normalise(trunk * (1 + self.gain(goal)) + self.shift(goal)))
 
 
+def patches(pictures: Float[Array, "n h w c"], cell: int) -> Float[Array, "n i j patch"]:
+    """The cells of pictures, square by square from the upper left; what is missing at the rims is black."""
+    n, height, width, channels = pictures.shape
+    rows, columns = -(-height // cell), -(-width // cell)
+    room = ((0, 0), (0, rows * cell - height), (0, columns * cell - width), (0, 0))
+    cut = jnp.pad(pictures, room).reshape(n, rows, cell, columns, cell, channels)
+    return cut.swapaxes(2, 3).reshape(n, rows, columns, cell * cell * channels)
+
+
+def brightness(pixels: Shaped[Array, "..."]) -> Float[Array, "..."]:
+    """Pixels as numbers of order one; bytes are scaled, other numbers taken as they are."""
+    scaled = pixels.astype(jnp.float32)
+    return scaled / 128 - 1 if jnp.issubdtype(pixels.dtype, jnp.integer) else scaled
+
+
+class CellEyes(eqx.Module):
+    """A picture of cells: the same small layer for every cell, and a layer over all of them."""
+
+    first: Linear
+    outputs: Linear
+    shape: tuple[int, int, int] = eqx.field(static=True)
+    cell: int = eqx.field(static=True)
+
+    @classmethod
+    def init(
+        cls, key: PRNGKeyArray, shape: tuple[int, int, int], cell: int, outputs: int, features: int = 16
+    ) -> "CellEyes":
+        """An untrained network."""
+        one, two = jax.random.split(key)
+        places = -(-shape[0] // cell) * -(-shape[1] // cell)
+        first = Linear.init(one, cell * cell * shape[2], features, scale=2**0.5)
+        return cls(first, Linear.init(two, places * features, outputs), shape, cell)
+
+    def __call__(self, pixels: Shaped[Array, "batch pixels"]) -> Float[Array, "batch outputs"]:
+        cells = patches(brightness(pixels).reshape(-1, *self.shape), self.cell)
+        return self.outputs(jax.nn.relu(self.first(cells)).reshape(len(pixels), -1))
+
+
 class PictureEyes(eqx.Module):
     """Two convolutions that halve a picture each, and a layer over all places: where things are matters."""
 
@@ -93,9 +131,7 @@ class PictureEyes(eqx.Module):
         return cls(first, second, Linear.init(keys[2], places * features, outputs), shape)
 
     def __call__(self, pixels: Shaped[Array, "batch pixels"]) -> Float[Array, "batch outputs"]:
-        picture = pixels.reshape(-1, *self.shape).astype(jnp.float32)
-        if jnp.issubdtype(pixels.dtype, jnp.integer):
-            picture = picture / 128 - 1
+        picture = brightness(pixels).reshape(-1, *self.shape)
         for kernel in (self.first, self.second):
             picture = jax.nn.relu(convolve(picture, kernel, 2))
         return self.outputs(picture.reshape(len(pixels), -1))
@@ -112,7 +148,7 @@ class GoalNetwork(eqx.Module):
 
     table: Float[Array, "vocabulary hidden"] | None
     """Embeddings of the words; None for a network without words."""
-    eyes: Linear | PictureEyes | None
+    eyes: Linear | PictureEyes | CellEyes | None
     """For numbers, for a picture, or None."""
     inputs: Linear
     hidden: Linear
@@ -130,11 +166,17 @@ class GoalNetwork(eqx.Module):
         vocabulary: int = 0,
         numbers: int = 0,
         picture: tuple[int, int, int] | None = None,
+        cell: int = 0,
     ) -> "GoalNetwork":
-        """A fresh network that sees words of a `vocabulary`, so many `numbers`, a `picture`, or ρ alone."""
+        """A fresh network that sees words of a `vocabulary`, so many `numbers`, a `picture`, or ρ alone.
+
+        The picture may consist of cells of this side.
+        """
         keys = jax.random.split(key, 6)
-        eyes: Linear | PictureEyes | None = None
-        if picture is not None:
+        eyes: Linear | PictureEyes | CellEyes | None = None
+        if picture is not None and cell:
+            eyes = CellEyes.init(keys[0], picture, cell, hidden)
+        elif picture is not None:
             eyes = PictureEyes.init(keys[0], picture, hidden)
         elif numbers:
             eyes = Linear.init(keys[0], numbers, hidden)

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ import pytest
 from saplan.cli import main
 from saplan.errors import InputError
 from saplan.experiments import sweep as sweep_module
+from saplan.experiments.figures import draw_all
 from saplan.experiments.reproduce import SweepPlan, write_report
 from saplan.experiments.statistics import encode_successes
-from saplan.experiments.sweep import ABLATIONS, VARIANTS, EvalBudget, Sweep, Trial, run_trials
+from saplan.experiments.sweep import EvalBudget, Sweep, Trial, run_trials
 from saplan.experiments.tables import ablation_table, read_results, success_table
+from saplan.experiments.variants import ABLATIONS, GROUPS, VARIANTS
 from saplan.games import GAMES
 from saplan.methods.ablations import Ablated
 from saplan.storage.files import Lock, make_directory
@@ -176,8 +179,9 @@ def test_other_files_are_no_results(tmp_path: Path) -> None:
 @pytest.mark.parametrize("variant", ABLATIONS)
 def test_every_variant_departs_from_the_default(variant: str) -> None:
     game = (VARIANTS[variant].games or ("switches",))[0]
-    plain, other = (Trial(game, "structured", 0, 10**6, name).config() for name in ("default", variant))
-    assert plain != other
+    trials = [Trial(game, "structured", 0, 10**6, name) for name in ("default", variant)]
+    plain, other = (trial.config() for trial in trials)
+    assert (plain, trials[0].planner()) != (other, trials[1].planner())
     assert config_from_json(json.loads(json.dumps(other.to_json())), Path("here")) == other
 
 
@@ -194,12 +198,12 @@ def test_a_poorer_algebra() -> None:
 
 def test_what_is_wanted() -> None:
     full = SweepPlan().trials()
-    assert len(full) == 5 + 5 * 15
+    assert len(full) == 3 + 5 * 9
     assert {trial.steps for trial in full if trial.game == "exchange" and trial.method != "oracle"} == {40_000_000}
     quick = SweepPlan(quick=True).trials()
-    assert len(quick) == 5 + 2 * 15
+    assert len(quick) == 3 + 2 * 9
     ablations = SweepPlan(variants=tuple(ABLATIONS), methods=("structured",), seeds=1).trials()
-    assert {trial.game for trial in ablations if trial.variant == "integers"} == {"switches", "arm", "tiles"}
+    assert {trial.game for trial in ablations if trial.variant == "integers"} == {"switches"}
     assert not [c for c in SweepPlan(variants=("raw",), seeds=1).trials() if c.method in ("unstructured", "curriculum")]
 
 
@@ -227,13 +231,47 @@ def test_a_game_that_the_paper_does_not_have(
         assert (tmp_path / "pictures" / f"{name}.png").stat().st_size > 5000
 
 
-def test_all_games_with_one_more(corridor: str) -> None:
-    trials = SweepPlan(seeds=1).trials()
+def test_a_game_beside_the_papers(corridor: str) -> None:
+    assert corridor not in {trial.game for trial in SweepPlan(seeds=1).trials()}
+    trials = SweepPlan((corridor, "mining"), seeds=1).trials()
     assert {trial.method for trial in trials if trial.game == corridor} == {"structured", "unstructured"}
     assert {trial.steps for trial in trials if trial.game == corridor} == {50_000_000}
-    assert len([trial for trial in trials if trial.game != corridor]) == 5 + 15
-    assert {trial.steps for trial in SweepPlan(quick=True).trials() if trial.game == corridor} == {500_000}
-    assert corridor in {trial.game for trial in SweepPlan(variants=("raw",), seeds=1).trials()}
+    assert {trial.steps for trial in SweepPlan((corridor,), quick=True).trials()} == {500_000}
+    assert corridor in {trial.game for trial in SweepPlan((corridor,), variants=("raw",), seeds=1).trials()}
+
+
+def test_the_ladder_leads_from_the_paper_to_the_default() -> None:
+    """Every rung changes some settings towards the default, and none away from it."""
+    trials = [Trial("exchange", "structured", 0, 10**6, name) for name in GROUPS["ladder"]]
+    ends = vars(trials[-1].config().settings)
+    far = [{name for name, value in vars(trial.config().settings).items() if value != ends[name]} for trial in trials]
+    assert all(later <= earlier for earlier, later in pairwise(far))
+    assert far[0] == far[1], "the first rung changes the planner alone"
+    assert all(later < earlier for earlier, later in pairwise(far[1:]))
+    assert far[-2] == {"calibrated", "explored_positives", "doubt"}
+
+
+def test_training_and_evaluation_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One machine trains, another evaluates; nothing is trained twice, and the curve is there."""
+    sweep = Sweep(tmp_path)
+    training = EvalBudget(tasks=5, eval_points=2, eval_tasks=5, together=True, train_only=True)
+    assert run_trials(sweep, TRIALS, training) == TRIALS
+    assert not list(tmp_path.glob("*.json"))
+    monkeypatch.setattr(sweep_module, "train_runs", lambda *_, **__: pytest.fail("trained again"))
+    assert not run_trials(sweep, TRIALS, BUDGET)
+    result = json.loads(sweep.result_path(TRIALS[0]).read_text())
+    assert [point["steps"] for point in result["curve"]] == [STEPS // 2, STEPS]
+
+
+def test_figures_and_tables_of_the_papers_variant_alone(tmp_path: Path) -> None:
+    """Results of the paper's variant need no others beside them."""
+    rows = [result("switches", "structured", 0, 0.9, variant="paper")]
+    rows[0]["examples"] = [{"steps": k, "positives": k, "negatives": k // 2} for k in (1000, 2000)]
+    assert "**90.0%**" in success_table(rows, variant="paper")
+    assert success_table(rows).count("\n") == 1
+    names = {path.name for path in draw_all(rows, tmp_path, None)}
+    assert {"curves-paper.png", "examples-paper.png"} < names
+    assert "curves.png" not in names
 
 
 @pytest.mark.parametrize(
@@ -263,6 +301,8 @@ MISTAKES = [
     (["--set", "lanez=3"], "did you mean 'lanes'"),
     (["--set", "lanes=three"], "lanes=NUMBER"),
     (["--on", "moon"], "unknown place 'moon'"),
+    (["--eval-points", "0"], "--eval-points must lie in"),
+    (["--eval-tasks", "-5"], "--eval-tasks must lie in"),
     (["--devices", "-1"], "--devices must be"),
     (["--draw"], "holds no results yet"),
 ]

@@ -1,5 +1,6 @@
 """A game seen through f̂: what is believed, what is kept, and that success is judged by the truth."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -12,6 +13,8 @@ from saplan.games.game import uncertain_attributes
 from saplan.methods.structured.learner import Structured
 from saplan.methods.structured.settings import MISREADINGS, structured_settings
 from saplan.perception.fitted import FittedGame, Perceived
+from saplan.perception.observation import Observer
+from saplan.rl.networks import CellEyes
 
 
 class Told:
@@ -32,6 +35,24 @@ def look(game: Any, before: Any, rho: Any, sure: Any) -> list[float]:
     """What is perceived after a step, when f̂ says this."""
     state = Perceived(game.reset(jax.random.key(0)), jnp.asarray(before, jnp.float32), jnp.ones(game.space.size))
     return seen_as(game, rho, sure).step(jax.random.key(1), state, jnp.int32(0)).rho.tolist()
+
+
+def test_a_policy_of_pictures_sees_nothing_else() -> None:
+    """Neither the words of the map nor the true attributes reach the policy."""
+    game = FittedGame(Switches(), Told([0] * 7, [1.0] * 7), "picture", "told")
+    assert (game.picture, game.cell, game.slots, game.vocabulary) == ((64, 64, 3), 3, 64 * 64 * 3, 0)
+    state = game.reset(jax.random.key(0))
+    seen = game.observe(state)
+    assert seen.dtype == jnp.uint8
+    assert np.array_equal(seen.reshape(64, 64, 3), Observer(game.game, "picture")(state.state))
+    assert np.array_equal(game.place(state), seen)
+    assert game.attributes(state).tolist() == [0] * 7
+    words = seen_as(Switches(), [0] * 7, [1.0] * 7)
+    assert (words.picture, words.cell, words.vocabulary) == (None, 0, Switches().vocabulary)
+    method, settings = Structured(), structured_settings(game)
+    policy = method.begin(game, replace(settings, lanes=2, hidden=8, minibatches=2), jax.random.key(0)).policy
+    assert policy.network.table is None
+    assert isinstance(policy.network.eyes, CellEyes)
 
 
 BEFORE = [2, 2, 2, 0, 0, 0, 1]

@@ -9,7 +9,8 @@ import pytest
 
 from saplan.errors import InputError
 from saplan.games import GAMES, Game, make_game
-from saplan.perception.observation import FLOOR, OBSERVATIONS, SHADES, Observer
+from saplan.games.grid import WINDOW
+from saplan.perception.observation import AGENT, CELL, GROUND, OBSERVATIONS, SHADES, Observer
 
 N = 64
 
@@ -67,16 +68,35 @@ def test_states_from_anywhere_are_states(name: str) -> None:
 def test_a_picture_shows_every_thing_once() -> None:
     game = make_game("switches")
     observer = Observer(game, "picture")
+    assert observer.shape == (64, 64, 3)
     for k in range(8):
         state = jax.jit(game.anywhere)(jax.random.key(k))
         picture, rho = np.asarray(jax.jit(observer)(state)), np.asarray(game.attributes(state))
-        ground, shelf = picture[:19, :19], picture[20:]
-        colourful = ground.max(axis=2).astype(int) - ground.min(axis=2) > 50
+        cells = picture[:GROUND, :GROUND].reshape(WINDOW, CELL, WINDOW, CELL, 3).swapaxes(1, 2)
+        cells = cells.reshape(WINDOW * WINDOW, CELL * CELL, 3).astype(int)
+        colourful = ((cells.max(axis=2) - cells.min(axis=2)) > 50).any(axis=1)
         assert colourful.sum() == rho[:3].sum() + 1
-        assert (shelf > 0).any(axis=2).sum(axis=1).tolist() == rho[3:6].tolist()
-        inside = (ground > 0).any(axis=2)
+        inside = (cells > 0).all(axis=(1, 2)) | colourful
         assert inside.sum() == int(state.ground.height) * int(state.ground.width)
-        assert (ground[inside & ~colourful] >= FLOOR).all()
+        agent = (cells == AGENT).all(axis=2)
+        assert agent.sum() == 1
+        assert agent[WINDOW * WINDOW // 2, CELL * CELL // 2]
+        # Every row of the shelf is two pixels high, and everything on it three pixels wide.
+        shelf = (picture[GROUND + 1 :] > 0).any(axis=2)
+        assert shelf.sum(axis=1).tolist() == np.repeat(3 * rho[3:6], 2).tolist()
+
+
+def test_every_kind_has_its_own_pixels_and_pictures_hold_no_other_numbers() -> None:
+    """Two kinds differ in hue, and in shape where there are shapes enough; an amount is a length."""
+    game = make_game("mining")
+    states = states_of(game)
+    pictures = np.asarray(jax.vmap(Observer(game, "picture"))(states)).astype(float)
+    rho = np.asarray(jax.vmap(game.attributes)(states))
+    strip = pictures[:, GROUND + 1 :].sum(axis=(2, 3)).reshape(N, 3, 2).sum(axis=2)
+    for k in range(2):  # the light of a bar is proportional to the amount
+        per_unit = strip[:, k] / rho[:, k]
+        assert per_unit.std() / per_unit.mean() < 0.02
+    assert np.array_equal(strip[:, 2] > 0, rho[:, 2] > 0)
 
 
 def test_the_faces_of_a_switch_differ() -> None:

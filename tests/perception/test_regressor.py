@@ -110,16 +110,42 @@ def test_pictures_are_counted() -> None:
         return pictures, rho
 
     seen, rho = draw(2000)
-    regressor = fit(jax.random.key(0), jnp.asarray(seen), jnp.asarray(rho), 0, space, replace(QUICK, steps=250))
+    regressor = fit(jax.random.key(0), jnp.asarray(seen), jnp.asarray(rho), 0, space, replace(QUICK, steps=500, cell=1))
     shown, others = draw(400)
     read, _ = regressor(jnp.asarray(shown))
     assert float(jnp.mean(read[:, 0] == others[:, 0])) > 0.95
     assert float(jnp.mean(jnp.abs(read[:, 1] - others[:, 1]))) < NEAR * space.grain[1]
 
 
+@pytest.mark.usefixtures("optimised")
+def test_the_same_thing_elsewhere_is_another_attribute() -> None:
+    """Sums over places alone could not tell the map from the shelf."""
+    space, rng = Product.of(above=Natural(), below=Natural()), np.random.default_rng(0)
+
+    def draw(n: int) -> tuple[np.ndarray, np.ndarray]:
+        pictures = np.where(rng.random((n, 6, 6, 1)) < 0.2, np.uint8(250), np.uint8(20))
+        things = pictures[..., 0] > 100
+        rho = np.stack([things[:, :4].sum(axis=(1, 2)), things[:, 4:].sum(axis=(1, 2))], axis=1).astype(np.float32)
+        return np.repeat(np.repeat(pictures, 2, axis=1), 2, axis=2), rho
+
+    seen, rho = draw(2000)
+    settings = replace(QUICK, steps=1000, cell=2)
+    regressor = fit(jax.random.key(0), jnp.asarray(seen), jnp.asarray(rho), 0, space, settings)
+    shown, others = draw(400)
+    assert float(jnp.mean(regressor(jnp.asarray(shown))[0] == others)) > 0.95
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("hidden", 0), ("steps", 0), ("batch", -1), ("rate", 0.0), ("rate", float("nan")), ("held_back", 1.0)],
+    [
+        ("hidden", 0),
+        ("steps", 0),
+        ("batch", -1),
+        ("rate", 0.0),
+        ("rate", float("nan")),
+        ("held_back", 1.0),
+        ("cell", 0),
+    ],
 )
 def test_bad_settings_are_refused(name: str, value: Any) -> None:
     with pytest.raises(InputError, match=name):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jaxtyping import Array
 
-from saplan.rl.networks import GoalNetwork, Linear, _bag_by_product, _bag_by_scan, bag, normalise
+from saplan.rl.networks import CellEyes, GoalNetwork, Linear, _bag_by_product, _bag_by_scan, bag, normalise, patches
 
 VOCABULARY, FEATURES, BATCH, SLOTS = 23, 8, 6, 11
 TABLE = jax.random.normal(jax.random.key(0), (VOCABULARY, FEATURES))
@@ -90,3 +90,22 @@ def test_linear_by_hand() -> None:
 def test_normalise_by_hand() -> None:
     np.testing.assert_allclose(normalise(jnp.array([1.0, 3.0])), [-1.0, 1.0], atol=1e-4)
     np.testing.assert_array_equal(normalise(jnp.full(4, 7.0)), np.zeros(4))
+
+
+def test_cells_of_a_picture() -> None:
+    """Every cell is one row of pixels, and a rim that is too narrow is filled up with black."""
+    picture = jnp.arange(5 * 4 * 2, dtype=jnp.float32).reshape(1, 5, 4, 2)
+    cut = np.asarray(patches(picture, 2))
+    assert cut.shape == (1, 3, 2, 8)
+    assert np.array_equal(cut[0, 1, 0], np.asarray(picture[0, 2:4, 0:2]).reshape(-1))
+    assert np.array_equal(cut[0, 2, 1], [*np.asarray(picture[0, 4, 2:4]).reshape(-1), 0, 0, 0, 0])
+
+
+def test_eyes_for_cells_see_what_and_where() -> None:
+    eyes = CellEyes.init(jax.random.key(0), (6, 6, 3), 3, outputs=5)
+    one = np.zeros((3, 6, 6, 3), np.uint8)
+    one[0, 0, 0], one[1, 0, 0], one[2, 3, 3] = (250, 0, 0), (0, 250, 0), (250, 0, 0)
+    outputs = np.asarray(eyes(jnp.asarray(one.reshape(3, -1))))
+    assert outputs.shape == (3, 5)
+    assert not np.allclose(outputs[0], outputs[1]), "what"
+    assert not np.allclose(outputs[0], outputs[2]), "where"
