@@ -153,3 +153,14 @@ def test_mountain_car_does_not_fit() -> None:
     said = [finding.text for finding in check_world(made, 60, 4) if finding.wrong]
     assert any("this world does not fit: position, velocity change by themselves" in text for text in said)
     assert not any("Exogenous(...)" in text for text in said)
+
+
+def test_frozen_lake_moves_at_random() -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    made = gym_world(
+        lambda: gymnasium.make("FrozenLake-v1", map_name="4x4", is_slippery=True),
+        Product.of(row=Natural(), column=Natural()),
+        lambda seen, info, env: (int(seen) // 4, int(seen) % 4), ["row=3 column=3"], name="FrozenLake",
+    )  # fmt: skip
+    said = [finding.text for finding in check_world(made, 60, 32)]
+    assert any("moves are random" in text and "random_moves=True" in text for text in said)
