@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from algebra_tables import lake_table, needed_table, poses_table, suggest_table, worth_table
 from attributes import error_table, learnt_success_table
 from common import RESULTS, ROOT, replace_table
 from reliability import reliability_table
@@ -202,6 +203,11 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DETAILS, "lanes", lanes_table),
     (DOCS / "attributes.md", "attribute errors", error_table),
     (DOCS / "attributes.md", "success with learnt attributes", learnt_success_table),
+    (DOCS / "algebra.md", "suggest", lambda: suggest_table() + made_by("suggest")),
+    (DOCS / "algebra.md", "transitions needed", lambda: needed_table() + made_by("suggest")),
+    (DOCS / "algebra.md", "worth", lambda: worth_table() + made_by("worth")),
+    (DOCS / "algebra.md", "poses", lambda: poses_table() + made_by("poses")),
+    (DOCS / "algebra.md", "frozen lake", lambda: lake_table() + made_by("frozen-lake")),
     (DOCS / "reliability.md", "reliability", reliability_table),
     (DOCS / "viewer.md", "viewer", viewer_table),
     (DOCS / "results.md", "methods in short", methods),

@@ -152,6 +152,16 @@ def test_an_exchange_is_two_counts() -> None:
     assert not isinstance(found.verdicts[1].block, Cyclic) or not found.verdicts[1].decided
 
 
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_the_unit_of_a_quantity_does_not_matter(scale: float) -> None:
+    """Angles in degrees have changes far above 1, whose rounding in float32 must not make them differ."""
+    found = suggest(transitions(moved((0.317 * scale, -0.317 * scale, 0), lambda x: x % (5 * scale)), [0.1 * scale]))
+    assert found.verdicts[0].evidence.count("(") == 2  # two kinds of changes
+    block = found.verdicts[0].block
+    assert isinstance(block, Circle)
+    assert block.period == pytest.approx(5 * scale, rel=1e-4)
+
+
 def test_a_dial_and_a_flag_that_are_one_element() -> None:
     def rule(rng: Any, x: Any, a: int) -> Any:
         k, f = x
