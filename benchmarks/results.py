@@ -203,11 +203,6 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DETAILS, "lanes", lanes_table),
     (DOCS / "attributes.md", "attribute errors", error_table),
     (DOCS / "attributes.md", "success with learnt attributes", learnt_success_table),
-    (DOCS / "algebra.md", "suggest", lambda: suggest_table() + made_by("suggest")),
-    (DOCS / "algebra.md", "transitions needed", lambda: needed_table() + made_by("suggest")),
-    (DOCS / "algebra.md", "worth", lambda: worth_table() + made_by("worth")),
-    (DOCS / "algebra.md", "poses", lambda: poses_table() + made_by("poses")),
-    (DOCS / "algebra.md", "frozen lake", lambda: lake_table() + made_by("frozen-lake")),
     (DOCS / "reliability.md", "reliability", reliability_table),
     (DOCS / "viewer.md", "viewer", viewer_table),
     (DOCS / "results.md", "methods in short", methods),
@@ -223,6 +218,26 @@ PEERS: tuple[tuple[Path, str, Callable[[], str]], ...] = (
 """Tables of a page that is written once `benchmarks/planning.py` has been run."""
 if (DOCS / "planning.md").exists():
     TABLES += PEERS
+
+ALGEBRA: tuple[tuple[str, str, Callable[[], str]], ...] = (
+    ("suggest", "suggest", suggest_table),
+    ("suggest", "transitions needed", needed_table),
+    ("worth", "worth", worth_table),
+    ("poses", "poses", poses_table),
+    ("frozen-lake", "frozen lake", lake_table),
+)
+"""Tables of docs/algebra.md: the result file of each, its name and its function."""
+
+
+def _algebra_table(file: str, make: Callable[[], str]) -> Callable[[], str]:
+    return lambda: make() + made_by(file)
+
+
+TABLES += tuple(
+    (DOCS / "algebra.md", name, _algebra_table(file, make))
+    for file, name, make in ALGEBRA
+    if (RESULTS / f"{file}.json").exists()
+)
 
 
 if __name__ == "__main__":

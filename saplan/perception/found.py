@@ -146,7 +146,8 @@ def found_space(found: tuple[FoundAttribute, ...]) -> Product:
     space = Product(tuple(one.name for one in found), tuple(one.block for one in found))
     for one in found:
         if one.turns:
-            space = space.with_pose(*one.turns, one.name)
+            x, y = one.turns
+            space = space.with_pose(x, y, one.name)
     return space
 
 

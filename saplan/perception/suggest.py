@@ -67,7 +67,8 @@ class Suggestion:
         space = Product(tuple(one.name for one in self.verdicts), tuple(one.block for one in self.verdicts))
         for one in self.verdicts:
             if one.turns:
-                space = space.with_pose(*one.turns, one.name)
+                x, y = one.turns
+                space = space.with_pose(x, y, one.name)
         return space
 
     @property
