@@ -13,11 +13,11 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from common import make_parser, progress
 
 from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Integer, Real
@@ -104,10 +104,16 @@ def trained(name: str, space: str, options: argparse.Namespace) -> list[dict[str
     train_runs(configs, outs, RunOptions(save_every=1e9), resume=True)
     if options.ship and space == DECLARED and name in SHIPPED:
         ship(outs[0], options.ship / name)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for seed, out in zip(seeds, outs, strict=True):
-        rows.append({"game": name, "space": space, "seed": seed, "blocks": str(game.space), **measured(out, options)})
+        about = {"game": name, "space": space, "seed": seed, "blocks": str(game.space), "steps": options.steps}
+        rows.append({**about, **final(out, options)})
         write_json(options.out / f"{name}-{space}.json", rows)
+    for row, out in zip(rows, outs, strict=True):
+        for curve in curves(out, options):
+            reached = [steps for steps, share in curve if share >= ENOUGH]
+            row.update(curve=curve, steps_to_90=min(reached, default=None))
+            write_json(options.out / f"{name}-{space}.json", rows)
     return rows
 
 
@@ -118,22 +124,25 @@ def ship(run: Path, place: Path) -> None:
     save_agent(place, agent, config, half=True, about=about)
 
 
-def measured(out: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Success of one run at its end and on the way, steps to 90 %, and the size of 𝓑."""
+def final(out: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Success of one run at its end, and the size of 𝓑."""
     agent: Any = load_agent(out)[0]
-    success = evaluate(agent, options.tasks).success
-    curve = []
-    for point in sorted((out / "evaluations").iterdir(), key=lambda path: int(path.name)):
-        share = evaluate(load_agent(point)[0], options.curve_tasks, CURVE_SEED).success.mean()
-        curve.append([int(point.name), round(float(share), 4)])
     return {
-        "steps": curve[-1][0] if curve else options.steps,
-        "success": round(float(np.mean(success)), 4),
-        "curve": curve,
-        "steps_to_90": next((steps for steps, share in curve if share >= ENOUGH), None),
+        "success": round(float(evaluate(agent, options.tasks).success.mean()), 4),
         "changes": int(agent.memory.size),
         "overflow": int(agent.memory.overflow),
+        "curve": [],
+        "steps_to_90": None,
     }
+
+
+def curves(out: Path, options: argparse.Namespace) -> Iterator[list[list[float]]]:
+    """Steps and success of one run on the way, with one more point each time, the last one first."""
+    curve: list[list[float]] = []
+    for point in sorted((out / "evaluations").iterdir(), key=lambda path: -int(path.name)):
+        share = evaluate(load_agent(point)[0], options.curve_tasks, CURVE_SEED).success.mean()
+        curve.insert(0, [int(point.name), round(float(share), 4)])
+        yield curve
 
 
 def collect(options: argparse.Namespace) -> None:

@@ -38,7 +38,9 @@ class Evidence(eqx.Module):
     """The range of every coordinate that training met, and how well opinions carried over beyond parts of it."""
 
     met: Float[Array, "2 K"]
-    """Least and greatest value met; the first is above the second where there is no evidence."""
+    """Least and greatest value met; all of them where values have no beyond; the first is above the second where there
+    is no evidence.
+    """
     shown: Float[Array, "2 K"]
     """Least and greatest value that networks are shown."""
     tested: Int32[Array, "2 K"]
@@ -115,7 +117,7 @@ def no_evidence(space: Product) -> Evidence:
 def open_sides(space: Product) -> Bool[np.ndarray, "2 K"]:
     """Whether values of every coordinate can lie ever farther below and above."""
     rows = [block.row() for block in space.blocks]
-    lines = [row if isinstance(row, LineRow) else LineRow(0.0, 0.0) for row in rows]
+    lines = [row if isinstance(row, LineRow) and not row.wound else LineRow(0.0, 0.0) for row in rows]
     return np.array([[row.low <= -EXACT for row in lines], [row.high >= EXACT for row in lines]])
 
 
@@ -132,7 +134,9 @@ def gather_evidence(detector: EdgeDetector, space: Product, transitions: Delta, 
         return jnp.nanquantile(places.reshape(-1, space.size), share, axis=0, method="nearest")
 
     nothing = no_evidence(space)
-    met = jnp.stack([extreme(0.0), extreme(1.0)])
+    # Circles, labels and bounded lines have no beyond: a change may lead from their last value to the first.
+    closed = ~np.any(open_sides(space), axis=0)
+    met = jnp.where(closed, nothing.shown, jnp.stack([extreme(0.0), extreme(1.0)]))
     shown = jnp.where(jnp.array(open_sides(space)), jnp.stack([extreme(RARE), extreme(1 - RARE)]), nothing.shown)
     full = detector(space, outcomes.rho, transitions[:, None]).success > 0
     test = partial(_test, detector, space, transitions, outcomes, valid, full == outcomes.success, shown)
