@@ -19,6 +19,12 @@ GROUPS = {
 }
 WORDS = ("right", "equivalent", "undecided", "unseen", "wrong")
 GOOD = ("right", "equivalent")
+POSES = {
+    "pose": "pose as one attribute",
+    "apart": "position and direction apart",
+    "pose, anywhere": "pose, its place homogeneous",
+    "apart, anywhere": "apart, the place homogeneous",
+}
 SPACES = {"declared": "declared", "found": "found", "wrong": "wrong"}
 
 
@@ -89,8 +95,10 @@ def worth_table() -> str:
 def poses_table() -> str:
     """The pose as one attribute, against position and direction apart."""
     rows, cells = _rows("poses"), []
-    for space, title in (("pose", "pose as one attribute"), ("apart", "position and direction apart")):
+    for space, title in POSES.items():
         seeds = [row for row in rows if row["space"] == space]
+        if not seeds:
+            continue
         reached = [_steps(row["steps_to_95"]) if row["steps_to_95"] else "never" for row in seeds]
         sizes = ", ".join(str(row["changes"]) for row in seeds)
         shares = [", ".join(f"{row[name]:.0%}" for row in seeds) for name in ("success", "twice_as_large")]
