@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from algebra_tables import lake_table, needed_table, poses_table, suggest_table, worth_table
 from attribute_tables import error_table, learnt_success_table
 from common import RESULTS, ROOT, replace_table
 from generalisation_tables import (
@@ -245,6 +246,26 @@ PEERS: tuple[tuple[Path, str, Callable[[], str]], ...] = (
 """Tables of a page that is written once `benchmarks/planning.py` has been run."""
 if (DOCS / "planning.md").exists():
     TABLES += PEERS
+
+ALGEBRA: tuple[tuple[str, str, Callable[[], str]], ...] = (
+    ("suggest", "suggest", suggest_table),
+    ("suggest", "transitions needed", needed_table),
+    ("worth", "worth", worth_table),
+    ("poses", "poses", poses_table),
+    ("frozen-lake", "frozen lake", lake_table),
+)
+"""Tables of docs/algebra.md: the result file of each, its name and its function."""
+
+
+def _algebra_table(file: str, make: Callable[[], str]) -> Callable[[], str]:
+    return lambda: make() + made_by(file)
+
+
+TABLES += tuple(
+    (DOCS / "algebra.md", name, _algebra_table(file, make))
+    for file, name, make in ALGEBRA
+    if (RESULTS / f"{file}.json").exists()
+)
 
 
 if __name__ == "__main__":

@@ -1,125 +1,198 @@
-"""What the right algebra is worth: games trained with their own space and with a wrong one.
+"""What the right algebra is worth: every game trained with its declared space, the found one and a wrong one.
 
-    python benchmarks/worth.py --out DIR
+    python benchmarks/worth.py --out runs/worth --json results/worth.json
 
-writes `DIR/worth.json`: success on test tasks, steps to 90 % on held-back tasks and the size of 𝓑 for every seed, and
-the oracle's success. `DIR/GAME` is the agent of the first seed of arm and of tiles as it ships. Every case trains all
-its seeds in one program; cases run side by side, which pays on an accelerator.
+The found space is the one that `saplan suggest` finds in 200,000 steps of random play. The wrong one has ℤ for ℤ/q, ℝ
+for S¹ and labels for D_n. Every case trains its seeds in one process, and all cases run side by side, which pays on an
+accelerator. Success on test tasks stands beside the oracle's; the curve is success on other tasks during training.
+`OUT/CASE.json` is written as soon as a case is done, and `--collect` joins the files that exist. With `--ship DIR` the
+first agents of arm and of tiles are saved as they ship.
 """
 
 import argparse
 import os
 import subprocess
 import sys
-import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from common import make_parser
+from common import make_parser, progress
 
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Integer, Real
 from saplan.experiments.result_file import write_result
-from saplan.games import make_game
-from saplan.methods.ablations import FULL, ablated
+from saplan.games import GAMES, make_game
+from saplan.games.game import Game
 from saplan.methods.oracle import Oracle
 from saplan.methods.registry import find_method
-from saplan.methods.structured.agent import StructuredAgent
+from saplan.perception.found import FoundAttribute, with_space
+from saplan.perception.suggest import suggest_space
 from saplan.storage.json_data import read_json, write_json
-from saplan.training.config import RunConfig, run_config
+from saplan.training.config import run_config
 from saplan.training.evaluate import evaluate
-from saplan.training.metrics import read_metrics
 from saplan.training.provenance import command
-from saplan.training.run_directory import METRICS
 from saplan.training.store import MANIFEST, load_agent, save_agent
 from saplan.training.train import RunOptions, train_runs
 
-CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "arm": ("arm", FULL, {}),
-    "arm-line": ("arm", "integers", {}),
-    "tiles": ("tiles", FULL, {}),
-    "tiles-labels": ("tiles", "labels", {"capacity": 64}),
-    "tiles-line": ("tiles", "integers", {}),
-    "switches": ("switches", FULL, {}),
-    "switches-line": ("switches", "integers", {}),
-}
-"""By case: the game, its algebra and settings that differ from the defaults. 49 changes of labels need their room."""
+DECLARED, FOUND, WRONG, ORACLE = "declared", "found", "wrong", "oracle"
 SHIPPED = ("arm", "tiles")
 ENOUGH = 0.9
+"""Success on the way to which steps are counted."""
+CURVE_SEED = 1
+"""Seed of the tasks during training; those of the final success have the seed 0."""
+WRONG_CAPACITY = 64
+"""Room for the changes of a wrong space: labels of three pieces have 48."""
 
 
-def configs_of(case: str, options: argparse.Namespace) -> list[RunConfig]:
-    """One configuration per seed."""
-    name, algebra, numbers = CASES[case]
-    game = ablated(make_game(name), algebra)
-    settings = replace(find_method("structured").settings_for(game, False), **numbers)
-    points = (options.eval_points, options.eval_tasks)
-    return [run_config(game, options.steps, seed, settings, "structured", *points) for seed in range(options.seeds)]
+def wrong_block(block: Block) -> Block:
+    """A block without the structure of the right one."""
+    if isinstance(block, Cyclic):
+        return Integer()
+    if isinstance(block, Circle):
+        return Real(block.resolution, 0.0, block.period)
+    if isinstance(block, Dihedral):
+        return Categorical(tuple(map(block.format, range(block.size))))
+    return block
+
+
+def has_wrong(game: Game[Any]) -> bool:
+    """Whether a game has a block that a poorer one can replace."""
+    return any(wrong_block(block) != block for block in game.space.blocks)
+
+
+def game_with(name: str, space: str, seed: int) -> Game[Any]:
+    """A game with one of the spaces."""
+    game = make_game(name)
+    if space == DECLARED:
+        return game
+    if space == FOUND:
+        return with_space(game, suggest_space(game, seed=seed))
+    pairs = zip(game.space.names, game.space.blocks, strict=True)
+    return with_space(game, tuple(FoundAttribute(one, (one,), wrong_block(block)) for one, block in pairs))
+
+
+def cases_of(games: list[str]) -> list[str]:
+    """Every game with every space that it has, and its oracle."""
+    spaces = {name: (DECLARED, FOUND, *([WRONG] if has_wrong(make_game(name)) else []), ORACLE) for name in games}
+    return [f"{name}-{space}" for name in games for space in spaces[name]]
 
 
 def run_case(case: str, options: argparse.Namespace) -> None:
-    """Trains the seeds of one case, evaluates them, and keeps the first agent where it ships."""
-    outs = [options.runs / f"{case}-{seed}" for seed in range(options.seeds)]
-    train_runs(configs_of(case, options), outs, RunOptions(save_every=1e9))
-    rows = [seed_row(out, options.tasks) for out in outs]
-    write_json(options.runs / f"{case}.json", {"case": case, "seeds": rows})
-    if case in SHIPPED:
-        agent, config = load_agent(outs[0])
-        about = {**(read_json(outs[0] / MANIFEST).get("about") or {}), "command": command(config)}
-        save_agent(options.out / case, agent, config, half=True, about=about)
+    """Trains the seeds of one case and evaluates them, or evaluates an oracle; writes the rows."""
+    name, space = case.split("-")
+    if space == ORACLE:
+        success = evaluate(Oracle(make_game(name)), options.tasks).success.mean()
+        rows = [{"game": name, "space": ORACLE, "success": round(float(success), 4)}]
+    else:
+        rows = trained(name, space, options)
+    write_json(options.out / f"{case}.json", rows)
+    for row in rows:
+        progress(f"{case}: {row}")
 
 
-def seed_row(out: Path, tasks: int) -> dict[str, Any]:
-    """Success, the curve on held-back tasks, steps to 90 % and 𝓑 of one run."""
-    agent, _ = load_agent(out)
-    assert isinstance(agent, StructuredAgent)
-    curve = [[row["steps"], row["success"]] for row in read_metrics(out / METRICS) if row["evaluated"]]
+def trained(name: str, space: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """One row per seed of a game with a space."""
+    game = game_with(name, space, options.first_seed)
+    settings: Any = find_method("structured").settings_for(game, False)
+    room = max(settings.capacity, WRONG_CAPACITY) if space == WRONG else settings.capacity
+    sizes = {"lanes": options.lanes, "hidden": options.hidden, "minibatches": options.minibatches}
+    settings = replace(settings, capacity=room, **sizes)
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    outs = [(options.runs or options.out / "runs") / f"{name}-{space}-{seed}" for seed in seeds]
+    configs = [run_config(game, options.steps, seed, settings, "structured", options.points, 0) for seed in seeds]
+    train_runs(configs, outs, RunOptions(save_every=1e9), resume=True)
+    if options.ship and space == DECLARED and name in SHIPPED:
+        ship(outs[0], options.ship / name)
+    rows: list[dict[str, Any]] = []
+    for seed, out in zip(seeds, outs, strict=True):
+        about = {"game": name, "space": space, "seed": seed, "blocks": str(game.space), "steps": options.steps}
+        rows.append({**about, **final(out, options)})
+        write_json(options.out / f"{name}-{space}.json", rows)
+    for row, out in zip(rows, outs, strict=True):
+        for curve in curves(out, options):
+            reached = [steps for steps, share in curve if share >= ENOUGH]
+            row.update(curve=curve, steps_to_90=min(reached, default=None))
+            write_json(options.out / f"{name}-{space}.json", rows)
+    return rows
+
+
+def ship(run: Path, place: Path) -> None:
+    """Saves an agent in half precision, with the facts about its training in its manifest."""
+    agent, config = load_agent(run)
+    about = {**(read_json(run / MANIFEST).get("about") or {}), "command": command(config)}
+    save_agent(place, agent, config, half=True, about=about)
+
+
+def final(out: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Success of one run at its end, and the size of 𝓑."""
+    agent: Any = load_agent(out)[0]
     return {
-        "success": round(float(np.mean(evaluate(agent, tasks).success)), 4),
-        "curve": curve,
-        "steps_to_90": next((steps for steps, success in curve if success >= ENOUGH), None),
+        "success": round(float(evaluate(agent, options.tasks).success.mean()), 4),
         "changes": int(agent.memory.size),
         "overflow": int(agent.memory.overflow),
+        "curve": [],
+        "steps_to_90": None,
     }
+
+
+def curves(out: Path, options: argparse.Namespace) -> Iterator[list[list[float]]]:
+    """Steps and success of one run on the way, with one more point each time, the last one first."""
+    curve: list[list[float]] = []
+    for point in sorted((out / "evaluations").iterdir(), key=lambda path: -int(path.name)):
+        share = evaluate(load_agent(point)[0], options.curve_tasks, CURVE_SEED).success.mean()
+        curve.insert(0, [int(point.name), round(float(share), 4)])
+        yield curve
+
+
+def collect(options: argparse.Namespace) -> None:
+    """Joins the rows of all cases that are done."""
+    files = [options.out / f"{case}.json" for case in cases_of(options.games)]
+    rows = [row for path in files if path.exists() for row in read_json(path)]
+    names = ("steps", "tasks", "curve_tasks", "lanes", "hidden", "minibatches", "seeds")
+    about = {name: getattr(options, name) for name in names}
+    write_result(options.json or options.out / "worth.json", {**about, "rows": rows})
+    for row in rows:
+        print(row["game"], row["space"], row.get("seed", ""), row["success"], row.get("steps_to_90", ""),
+              row.get("changes", ""))  # fmt: skip
 
 
 def main() -> None:
     """Trains, evaluates, prints and writes."""
     parser = make_parser(__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--runs", type=Path, help="keep the runs here")
-    parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=Path("runs/worth"))
+    parser.add_argument("--runs", type=Path, help="directory of the runs, OUT/runs unless given")
+    parser.add_argument("--games", nargs="*", default=list(GAMES), choices=list(GAMES))
+    parser.add_argument("--cases", nargs="*", help="only these, such as arm-found")
     parser.add_argument("--steps", type=int, default=10_000_000)
-    parser.add_argument("--tasks", type=int, default=1000, help="test tasks per agent")
-    parser.add_argument("--eval-points", type=int, default=8, help="evaluations on held-back tasks")
-    parser.add_argument("--eval-tasks", type=int, default=200)
-    parser.add_argument("--only", help=argparse.SUPPRESS)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--lanes", type=int, default=1024)
+    parser.add_argument("--hidden", type=int, default=256)
+    parser.add_argument("--minibatches", type=int, default=64)
+    parser.add_argument("--points", type=int, default=6, help="agents on the way whose success is measured")
+    parser.add_argument("--tasks", type=int, default=1000)
+    parser.add_argument("--curve-tasks", type=int, default=200)
+    parser.add_argument("--ship", type=Path, metavar="DIR", help="save the agents of arm and tiles here")
+    parser.add_argument("--collect", action="store_true", help="only join the files that exist")
+    parser.add_argument("--only", metavar="CASE", help="run one case in this process")
     options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
     if options.only:
         run_case(options.only, options)
         return
-    options.out.mkdir(parents=True, exist_ok=True)
-    options.runs = options.runs or Path(tempfile.mkdtemp())
-    options.runs.mkdir(parents=True, exist_ok=True)
-    # No process may reserve most of the device's memory.
-    env = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    again = [sys.executable, __file__, *sys.argv[1:], "--runs", str(options.runs), "--only"]
-    running = [subprocess.Popen([*again, case], env=env) for case in options.cases]
-    codes = {case: process.wait() for case, process in zip(options.cases, running, strict=True)}
-    rows = [read_json(options.runs / f"{case}.json") for case, code in codes.items() if not code]
-    games = sorted({CASES[case][0] for case in options.cases})
-    oracle = {
-        game: round(float(np.mean(evaluate(Oracle(make_game(game)), options.tasks).success)), 4) for game in games
-    }
-    for row in rows:
-        print(
-            row["case"], [(seed["success"], seed["steps_to_90"], seed["changes"]) for seed in row["seeds"]], flush=True
-        )
-    about = {"steps": options.steps, "tasks": options.tasks, "eval_tasks": options.eval_tasks}
-    write_result(options.json or options.out / "worth.json", {**about, "oracle": oracle, "cases": rows})
-    if any(codes.values()):
-        raise SystemExit(f"failed: {', '.join(case for case, code in codes.items() if code)}")
+    failed = []
+    if not options.collect:
+        cases = options.cases or cases_of(options.games)
+        again = [sys.executable, __file__, *sys.argv[1:], "--only"]
+        # No process may reserve most of the device's memory, and an oracle needs no device.
+        env = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        alone = {**env, "JAX_PLATFORMS": "cpu"}
+        running = [subprocess.Popen([*again, case], env=alone if case.endswith(ORACLE) else env) for case in cases]
+        failed = [case for case, process in zip(cases, running, strict=True) if process.wait()]
+    collect(options)
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

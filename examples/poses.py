@@ -2,10 +2,12 @@
 
     python examples/poses.py --seeds 3 --json results/poses.json
 
-Both agents see the same cells and the same numbers x, y and direction. For the first, changes are taken in the agent's
-own frame: a step forward is one change, and with the two turns there are three. For the second, a step is another
-change for every direction, and with the two turns there are six. Prints the size of 𝓑, success on random poses during
-training, and success in a room twice as large.
+All agents see the same cells around them. For those with a pose, changes are taken in the agent's own frame: a step
+forward is one change, and with the two turns there are three. For the others a step is another change for every
+direction, and with the two turns there are six. An agent that knows its place learns where the walls of its room are,
+which another room does not have; `anywhere` marks the place as homogeneous, so that only the cells in sight decide
+which steps are possible. Prints the size of 𝓑, success on random poses during training, and success in a room twice as
+large.
 """
 
 import argparse
@@ -18,15 +20,22 @@ from mini_grid import Around, where
 from minigrid.envs.empty import EmptyEnv
 
 import saplan
-from saplan import Cyclic, Natural, Product
+from saplan import Cyclic, Homogeneous, Natural, Product
 
 INNER = 6
 """Cells along a side of the room that agents are trained in."""
 POSES = 60
 """Goals per room."""
 BUDGET = 60
-APART = Product.of(x=Natural(bins=16), y=Natural(bins=16), direction=Cyclic(4))
-SPACES = {"pose": APART.with_pose("x", "y", "direction"), "apart": APART}
+PLACE = Natural(bins=16)
+APART = Product.of(x=PLACE, y=PLACE, direction=Cyclic(4))
+ANYWHERE = Product.of(x=Homogeneous(PLACE), y=Homogeneous(PLACE), direction=Cyclic(4))
+SPACES = {
+    "pose": APART.with_pose("x", "y", "direction"),
+    "apart": APART,
+    "pose, anywhere": ANYWHERE.with_pose("x", "y", "direction"),
+    "apart, anywhere": ANYWHERE,
+}
 SETTINGS = saplan.StructuredSettings(lanes=64, minibatches=8)
 
 
@@ -48,7 +57,7 @@ def room(space: str, inner: int) -> saplan.GymWorld:
     def make() -> Any:
         return Around(EmptyEnv(size=inner + 2, agent_start_pos=None, max_steps=10**6), reach=2)
 
-    return saplan.gym_world(make, SPACES[space], attributes, goals(inner), endless=True, name=f"empty-{space}-{inner}")
+    return saplan.gym_world(make, SPACES[space], attributes, goals(inner), endless=True, name=f"empty-{inner}")
 
 
 def pose_world() -> saplan.GymWorld:
@@ -86,11 +95,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tasks", type=int, default=100)
     parser.add_argument("--points", type=int, default=6, help="evaluations during training")
+    parser.add_argument("--spaces", nargs="*", default=list(SPACES), choices=list(SPACES))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for seed in range(options.seeds):
-        for space in SPACES:
+        for space in options.spaces:
             rows.append(trained(space, seed, options))
             print(rows[-1], flush=True)
             about = {

@@ -4,7 +4,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Integer, Natural, Product, Real
+    from saplan.algebra import (
+        Block,
+        Categorical,
+        Circle,
+        Cyclic,
+        Dihedral,
+        Exogenous,
+        Homogeneous,
+        Integer,
+        Natural,
+        Product,
+        Real,
+    )
     from saplan.envs.check import Finding, check_world
     from saplan.envs.external import ExternalWorld, success_by_goal
     from saplan.envs.gymnasium_env import GymWorld, gym_world
@@ -41,6 +53,7 @@ _HOMES = {
         "Cyclic",
         "Dihedral",
         "Exogenous",
+        "Homogeneous",
         "Integer",
         "Natural",
         "Product",
@@ -93,6 +106,7 @@ __all__ = [
     "Game",
     "Goal",
     "GymWorld",
+    "Homogeneous",
     "InputError",
     "Integer",
     "JaxWorld",

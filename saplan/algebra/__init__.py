@@ -6,6 +6,7 @@ from saplan.algebra.circle import Circle
 from saplan.algebra.cyclic import Cyclic
 from saplan.algebra.dihedral import Dihedral
 from saplan.algebra.exogenous import Exogenous
+from saplan.algebra.homogeneous import Homogeneous
 from saplan.algebra.integer import Integer
 from saplan.algebra.natural import Natural
 from saplan.algebra.product import Delta, Product, Rho
@@ -22,6 +23,7 @@ __all__ = [
     "Dihedral",
     "Exogenous",
     "GroupRow",
+    "Homogeneous",
     "Integer",
     "LabelRow",
     "LineRow",

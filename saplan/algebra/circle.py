@@ -114,3 +114,7 @@ class Circle(Continuous):
 
     def parse(self, text: str) -> float:
         return parse_number(text) % self.period
+
+    def format(self, a: float) -> str:
+        text = f"{a:.2f}"
+        return text if float(text) < self.period else f"{0:.2f}"  # a value just below the period rounds up to zero

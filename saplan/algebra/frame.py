@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 from saplan.algebra.base import Block, Values
 from saplan.algebra.circle import Circle
 from saplan.algebra.cyclic import Cyclic
+from saplan.algebra.homogeneous import inner
 from saplan.algebra.integer import Whole
 from saplan.algebra.real import Real
 from saplan.errors import InputError
@@ -42,7 +43,7 @@ class Frame:
         """Raises `InputError` unless the blocks are those of a pose."""
         if len(set(self.columns)) < 3:
             raise InputError("a frame needs three different attributes")
-        place, heading = (blocks[self.x], blocks[self.y]), blocks[self.heading]
+        place, heading = (inner(blocks[self.x]), inner(blocks[self.y])), blocks[self.heading]
         grid = all(isinstance(block, Whole) for block in place) and isinstance(heading, Cyclic)
         grid = grid and heading.bins == QUARTERS
         plane = all(isinstance(block, Real) for block in place) and isinstance(heading, Circle)

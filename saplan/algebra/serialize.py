@@ -1,6 +1,7 @@
 """Spaces to and from JSON data, for files."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from saplan.algebra.base import Block
@@ -9,6 +10,7 @@ from saplan.algebra.circle import Circle
 from saplan.algebra.cyclic import Cyclic
 from saplan.algebra.dihedral import Dihedral
 from saplan.algebra.exogenous import Exogenous
+from saplan.algebra.homogeneous import Homogeneous
 from saplan.algebra.integer import Integer
 from saplan.algebra.natural import Natural
 from saplan.algebra.product import Product
@@ -18,7 +20,8 @@ from saplan.errors import InputError, unknown_name
 BLOCKS: dict[str, type[Block]] = {
     kind.__name__: kind for kind in (Natural, Integer, Cyclic, Real, Circle, Dihedral, Categorical)
 }
-EXOGENOUS, LABELS, TURNS = "exogenous", "labels", "turns"
+EXOGENOUS, HOMOGENEOUS, LABELS, TURNS = "exogenous", "homogeneous", "labels", "turns"
+MARKS: dict[str, Callable[[Block], Block]] = {EXOGENOUS: Exogenous, HOMOGENEOUS: Homogeneous}
 """`turns` of a heading names the two attributes of the place whose changes are taken in its frame."""
 MOST = 256
 """Most attributes of a space in a file."""
@@ -38,8 +41,8 @@ def space_to_json(space: Product) -> list[dict[str, Any]]:
 
 
 def _block_to_json(block: Block) -> dict[str, Any]:
-    if isinstance(block, Exogenous):
-        return {**_block_to_json(block.of), EXOGENOUS: True}
+    if isinstance(block, Exogenous | Homogeneous):
+        return {**_block_to_json(block.of), EXOGENOUS if isinstance(block, Exogenous) else HOMOGENEOUS: True}
     return {"block": type(block).__name__, **dataclasses.asdict(block)}  # type: ignore[call-overload]
 
 
@@ -61,12 +64,13 @@ def space_from_json(rows: object) -> Product:
 
 
 def _block_from_json(row: dict[str, Any]) -> Block:
-    name, kind, exogenous = row["name"], row.get("block"), row.get(EXOGENOUS, False)
+    name, kind = row["name"], row.get("block")
     if not isinstance(kind, str) or kind not in BLOCKS:
         raise unknown_name("block", str(kind)[:LONGEST], BLOCKS)
-    if type(exogenous) is not bool:
-        raise InputError(f"attribute {name!r}: {EXOGENOUS} must be true or false")
-    given = {key: value for key, value in row.items() if key not in ("name", "block", EXOGENOUS, TURNS)}
+    marks = [mark for mark in MARKS if row.get(mark, False)]
+    if not all(type(row.get(mark, False)) is bool for mark in MARKS):
+        raise InputError(f"attribute {name!r}: {EXOGENOUS} and {HOMOGENEOUS} must be true or false")
+    given = {key: value for key, value in row.items() if key not in ("name", "block", TURNS, *MARKS)}
     for key, value in given.items():
         complaint = _complaint(key, value)
         if complaint:
@@ -77,7 +81,9 @@ def _block_from_json(row: dict[str, Any]) -> Block:
         )
     except (TypeError, ValueError, ArithmeticError) as error:
         raise InputError(f"attribute {name!r}: {error}") from None
-    return Exogenous(block) if exogenous else block
+    for mark in marks:
+        block = MARKS[mark](block)
+    return block
 
 
 def _complaint(key: str, value: object) -> str:

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from saplan.algebra import Exogenous, Natural, Product, Real
+from saplan.algebra import Natural, Product, Real
+from saplan.algebra.homogeneous import inner
 from saplan.errors import InputError
 from saplan.games import task_set
 from saplan.games.game import Game, Observation, goal_among
@@ -94,7 +95,7 @@ def validate_names(space: Product, goals: Sequence[str], places: Sequence[str], 
             raise InputError(f"{name!r} is not an attribute; known: {', '.join(space.names)}")
     for name in vital:
         block = space.blocks[space.names.index(name)]
-        if not isinstance(block.of if isinstance(block, Exogenous) else block, Natural | Real):
+        if not isinstance(inner(block), Natural | Real):
             raise InputError(f"a vital attribute must be a count or a quantity, but {name} is in {block.symbol}")
 
 

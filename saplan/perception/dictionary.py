@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Integer, Natural, Real
+from saplan.algebra.real import Continuous
 from saplan.perception.description import Counts, symbols
 
 FEW = 64
@@ -99,7 +100,7 @@ class Candidate:
     def codes(self, seen: Seen) -> Int[np.ndarray, "n"]:
         """A number for every change; equal changes have equal numbers, and no change has 0."""
         change = self.changes(seen.before, seen.after)
-        if self.block.grain < 1:
+        if isinstance(self.block, Continuous):
             pad = (0, 2 ** math.ceil(math.log2(len(change))) - len(change))
             change = np.asarray(self.block.snap(jnp.asarray(np.pad(change, pad), jnp.float32)), float)[: len(change)]
             change = change / self.block.grain
@@ -112,7 +113,7 @@ class Candidate:
         steps, codes = symbols(seen.context, seen.place, code, seen.weight)
         if len(values) > FEW:
             return Counts(steps, None, FEW)
-        if not self.line or self.block.grain < 1:
+        if not self.line or isinstance(self.block, Continuous):
             return Counts(steps, None, len(values))
         ends = values[:, None] + codes
         return Counts(steps, (ends >= values[0]) & (ends <= values[-1]), len(values))
@@ -201,7 +202,8 @@ def _circles(seen: Seen) -> list[Candidate]:
     common = [period for period in PERIODS if span < period <= 1.1 * span]
     if measured:
         period = max(float(np.median(measured)), span)
-        common = [one for one in PERIODS if abs(one / period - 1) < 0.01] or [float(f"{period * 1.0005:.4g}")]
+        rounded = [float(f"{size:.4g}") for size in (period, period * 1.0005)]
+        common = [one for one in (*PERIODS, *rounded) if abs(one / period - 1) < 0.01 and one >= span][:1]
     return [Candidate(Circle(period, min(step, period / 2)), 4.0) for period in common]
 
 

@@ -1,21 +1,18 @@
 """The space that play suggests: a block for every attribute, with the evidence in words and in bits."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Integer, Natural, Product, Real
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Exogenous, Integer, Natural, Product, Real
 from saplan.algebra.serialize import space_to_json
 from saplan.games.game import Game
-from saplan.perception.description import Counts, symbols
 from saplan.perception.dictionary import Candidate, Seen
-from saplan.perception.selection import Choice, algebra_bits, described, distinct, expected_beyond, rival_of
+from saplan.perception.joint import MARGIN, best_apart, dihedral_pairs, grid_poses, seen_of
+from saplan.perception.selection import Choice, described, expected_beyond, rival_of
 from saplan.perception.transitions import Transitions, play_freely
 
-THRESHOLD = 8.0
-"""Margin in bits below which the choice is undecided."""
 UNCAUSED = 3
 """Trials in which an attribute changed under every action, before it counts as exogenous."""
 BY_ITSELF = 0.2
@@ -37,11 +34,13 @@ class Verdict:
     rival: str
     """The next block."""
     evidence: str
+    turns: tuple[str, ...] = ()
+    """Of the heading of a pose: the attributes of the place, whose changes are taken in its frame."""
 
     @property
     def decided(self) -> bool:
         """Whether the margin is large enough to rely on."""
-        return self.margin >= THRESHOLD
+        return self.margin >= MARGIN
 
     @property
     def name(self) -> str:
@@ -65,7 +64,12 @@ class Suggestion:
     @property
     def space(self) -> Product:
         """The found space."""
-        return Product(tuple(one.name for one in self.verdicts), tuple(one.block for one in self.verdicts))
+        space = Product(tuple(one.name for one in self.verdicts), tuple(one.block for one in self.verdicts))
+        for one in self.verdicts:
+            if one.turns:
+                x, y = one.turns
+                space = space.with_pose(x, y, one.name)
+        return space
 
     @property
     def undecided(self) -> tuple[str, ...]:
@@ -104,29 +108,23 @@ def suggest_space(world: Game[Any], steps: int = 200_000, seed: int = 0, lanes: 
 def suggest(played: Transitions) -> Suggestion:
     """The space that transitions suggest."""
     drifts = _drifting(played)
-    seen = [_seen(played, [k]) for k in range(len(played.names))]
+    seen = [seen_of(played, [k]) for k in range(len(played.names))]
     choices = [described(one, _partner(played, k, drifts)) if one.changed.any() else [] for k, one in enumerate(seen)]
-    pairs: dict[int, Verdict] = {}
-    joined: set[int] = set()
-    for pair, one in sorted(_joint(played, seen, choices, drifts), key=lambda found: -found[1].margin):
-        if not joined & set(pair):
-            pairs[pair[0]] = one
-            joined |= set(pair)
-    verdicts = []
-    for k, name in enumerate(played.names):
-        if k in pairs:
-            verdicts.append(pairs[k])
-        elif k not in joined:
-            verdicts.append(_verdict(name, seen[k], choices[k], int(drifts[k])))
-    return Suggestion(len(played.before), tuple(verdicts))
-
-
-def _seen(played: Transitions, ks: list[int], sizes: tuple[int, ...] = ()) -> Seen:
-    """One attribute of the transitions, or several as one number; equal steps are counted together."""
-    weights = np.cumprod([1, *sizes])[: len(ks)]
-    before, after = (part[:, ks].astype(float) @ weights for part in (played.before, played.after))
-    unique, weight = np.unique(np.stack([played.action, before, after], axis=1), axis=0, return_counts=True)
-    return Seen(unique[:, 0].astype(int), unique[:, 1], unique[:, 2], weight)
+    pairs = best_apart(dihedral_pairs(played, seen, choices, drifts))
+    joined = {k for one in pairs for k in one.columns}
+    alone = {
+        k: _verdict(name, seen[k], choices[k], int(drifts[k])) for k, name in enumerate(played.names) if k not in joined
+    }
+    blocks = {k: one.block for k, one in alone.items()}
+    for pose in best_apart(grid_poses(played, blocks)):
+        *place, heading = pose.columns
+        words = f"{alone[heading].evidence}; {pose.evidence}"
+        alone[heading] = replace(alone[heading], turns=tuple(played.names[k] for k in place), evidence=words)
+    for one in pairs:
+        names = tuple(played.names[k] for k in one.columns)
+        assert one.candidate is not None
+        alone[one.columns[0]] = Verdict(names, one.candidate, False, one.margin, "two attributes", one.evidence)
+    return Suggestion(len(played.before), tuple(alone[k] for k in sorted(alone)))
 
 
 def _drifting(played: Transitions) -> np.ndarray:
@@ -141,46 +139,6 @@ def _partner(played: Transitions, k: int, drifts: np.ndarray) -> bool:
     moved = (played.before != played.after) & (drifts == 0)
     with_it = moved[moved[:, k]].mean(axis=0) if moved[:, k].any() else np.zeros(len(drifts))
     return bool((np.delete(with_it, k) >= TOGETHER).any())
-
-
-def _joint(
-    played: Transitions, seen: list[Seen], choices: list[list[Choice]], drifts: np.ndarray
-) -> Iterator[tuple[tuple[int, int], Verdict]]:
-    """Pairs of a dial and a flag that are one element of D_n: turns go the other way round where it is mirrored."""
-    sizes = [
-        len(one.values) if np.array_equal(one.values, np.arange(len(one.values))) and not drift else 0
-        for one, drift in zip(seen, drifts, strict=True)
-    ]
-    for turn, n in enumerate(sizes):
-        for flag, two in enumerate(sizes):
-            if not (3 <= n <= 16 and two == 2 and choices[turn] and choices[flag]):
-                continue
-            both = _seen(played, [turn, flag], (n,))
-            if len(both.values) != 2 * n:
-                continue
-            one, apart = described(both)[0], _apart(both, n, choices[turn][0].candidate)
-            if not isinstance(one.candidate.block, Dihedral) or one.changes >= apart.changes:
-                continue
-            if one.bits + THRESHOLD < apart.bits:
-                names = played.names[turn], played.names[flag]
-                words = f"{names[0]} turns the other way where {names[1]} is set; {one.changes} changes in all"
-                yield (turn, flag), Verdict(names, one.candidate, False, apart.bits - one.bits, "two attributes", words)
-
-
-def _apart(both: Seen, n: int, turn: Candidate) -> Choice:
-    """A dial and a flag as two attributes, described together: at the same places as D_n."""
-    parts = [Seen(both.context, both.before % n, both.after % n, both.weight),
-             Seen(both.context, both.before // n, both.after // n, both.weight)]  # fmt: skip
-    codes = turn.codes(parts[0]) * 4 + np.where(parts[1].changed, 1, 0)
-    steps, kinds = symbols(both.context, both.place, codes, both.weight)
-    places = both.values % n
-    moved = places[:, None] + kinds // 4
-    allowed = (moved >= 0) & (moved < n) if turn.line else None
-    counts = Counts(steps, allowed, 2 * n)
-    ends = np.where(parts[0].changed, parts[0].after + 1, 0) * 2 + parts[1].changed
-    assigned = Counts(symbols(both.context, both.place, ends.astype(int), both.weight)[0], None, 2 * n)
-    bits = np.minimum(algebra_bits(counts), algebra_bits(assigned))
-    return Choice(float(bits.sum()) + turn.bits + 1, turn, distinct(counts))
 
 
 def _verdict(name: str, seen: Seen, choices: list[Choice], drifts: int) -> Verdict:

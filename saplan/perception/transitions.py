@@ -109,9 +109,10 @@ def _try_all(world: Game[State], key: PRNGKeyArray, state: State) -> tuple[Array
     """Whether each coordinate changes under some action, whether it stays under some, and whether the game goes on."""
     before = jax.vmap(world.attributes)(state)
     keys = jax.random.split(key, len(before))  # the same for every action: drift is the same, too
-    each = [
-        jax.vmap(world.attributes)(jax.vmap(world.step)(keys, state, jnp.full(len(before), k))) == before
-        for k in range(len(world.actions))
-    ]
-    same = jnp.stack(each)
+
+    def stays(action: Int[Array, ""]) -> Bool[Array, "lanes K"]:
+        after = jax.vmap(world.step)(keys, state, jnp.full(len(before), action))
+        return jax.vmap(world.attributes)(after) == before
+
+    same = jax.lax.map(stays, jnp.arange(len(world.actions)))  # compiled once, however many actions there are
     return ~same.all(axis=0), same.any(axis=0), ~jax.vmap(world.over)(state)

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Float32, Int64
 
 from saplan.algebra.hashing import hashed, mixers
+from saplan.goals import meets
 from saplan.planning.graph import NO_NODE, Nodes
 from saplan.planning.node_index import Index
 
@@ -82,7 +83,7 @@ class ChanceGraph:
 
     def _values(self, low: Float[np.ndarray, "K"], high: Float[np.ndarray, "K"]) -> Float[np.ndarray, "nodes"]:
         """The greatest discounted probability of reaching the goal from every node."""
-        at_goal = np.all((self.rho >= low) & (self.rho <= high), axis=1)
+        at_goal = np.all(meets(low, high, self.rho), axis=1)
         value: Float[np.ndarray, "nodes"] = at_goal.astype(float)
         for _ in range(SWEEPS):
             new = np.where(at_goal, 1.0, self._after(value).max(axis=1))

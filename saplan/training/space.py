@@ -67,6 +67,8 @@ def changed_verdicts(before: Suggestion, after: Suggestion) -> Iterator[str]:
             yield f"{one.name} is one attribute in {one.block.symbol}"
         elif earlier.block.symbol != one.block.symbol or earlier.candidate.order != one.candidate.order:
             yield f"{one.name} is in {one.block.symbol}, not in {earlier.block.symbol}"
+        elif one.turns and one.turns != earlier.turns:
+            yield f"{' and '.join(one.turns)} move in the frame of {one.name}"
         elif one.decided and not earlier.decided:
             yield f"{one.name} is in {one.block.symbol}, now decided"
 

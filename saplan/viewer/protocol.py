@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Natural, Real
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Homogeneous, Natural, Real
 from saplan.errors import InputError, unknown_name
 from saplan.games import Game, Switches, Tiles
 from saplan.games.scene import COLOURS, Scene
@@ -158,7 +158,7 @@ def attributes_data(game: Game[Any], begin: Start) -> list[dict[str, Any]]:
 
 def _shape(block: Block) -> dict[str, Any]:
     """The way to draw an attribute."""
-    if isinstance(block, Exogenous):
+    if isinstance(block, Exogenous | Homogeneous):
         return _shape(block.of)
     if isinstance(block, Natural):
         return {"kind": "count"}

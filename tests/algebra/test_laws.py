@@ -309,6 +309,7 @@ def test_the_circle_takes_the_shortest_way_round() -> None:
     assert block.close(jnp.float32(352), jnp.float32(6))
     assert not block.close(jnp.float32(352), jnp.float32(8))
     assert block.parse("-30") == block.parse("330") == block.parse("690") == 330
+    assert [block.format(x) for x in (0.0, 359.99, 359.998)] == ["0.00", "359.99", "0.00"]
 
 
 def test_the_circle_is_regressed_as_cosine_and_sine_in_this_order() -> None:

@@ -198,3 +198,14 @@ def test_many_actions_and_attributes_are_checked_with_few_steps(marked: bool) ->
         assert Workshop.taken < 10 * played, "going back means replaying, but few actions are tried"
     else:
         assert any("clock: changed under every action" in text for text in wrong)
+
+
+def test_frozen_lake_moves_at_random() -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    made = gym_world(
+        lambda: gymnasium.make("FrozenLake-v1", map_name="4x4", is_slippery=True),
+        Product.of(row=Natural(), column=Natural()),
+        lambda seen, info, env: (int(seen) // 4, int(seen) % 4), ["row=3 column=3"], name="FrozenLake",
+    )  # fmt: skip
+    said = [finding.text for finding in check_world(made, 60, 32)]
+    assert any("moves are random" in text and "random_moves=True" in text for text in said)

@@ -14,7 +14,7 @@ from saplan.errors import InputError
 from saplan.games import make_game
 from saplan.goals import Goal
 from saplan.perception.dictionary import Candidate, circular_orders
-from saplan.perception.found import found_from_json, found_to_json, raw_space, with_space
+from saplan.perception.found import FoundAttribute, found_from_json, found_to_json, raw_space, with_space
 from saplan.perception.suggest import Suggestion, Verdict, suggest
 from saplan.perception.transitions import Transitions, play_freely
 
@@ -152,6 +152,16 @@ def test_an_exchange_is_two_counts() -> None:
     assert not isinstance(found.verdicts[1].block, Cyclic) or not found.verdicts[1].decided
 
 
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_the_unit_of_a_quantity_does_not_matter(scale: float) -> None:
+    """Angles in degrees have changes far above 1, whose rounding in float32 must not make them differ."""
+    found = suggest(transitions(moved((0.317 * scale, -0.317 * scale, 0), lambda x: x % (5 * scale)), [0.1 * scale]))
+    assert found.verdicts[0].evidence.count("(") == 2  # two kinds of changes
+    block = found.verdicts[0].block
+    assert isinstance(block, Circle)
+    assert block.period == pytest.approx(5 * scale, rel=1e-4)
+
+
 def test_a_dial_and_a_flag_that_are_one_element() -> None:
     def rule(rng: Any, x: Any, a: int) -> Any:
         k, f = x
@@ -162,6 +172,47 @@ def test_a_dial_and_a_flag_that_are_one_element() -> None:
     assert one.block == Dihedral(4)
     apart = suggest(transitions(lambda r, x, a: np.array([(x[0] + (a == 0)) % 4, x[1] != (a == 1)]), [0.0, 0.0]))
     assert [str(v.block.symbol) for v in apart.verdicts] == ["ℤ/4", "ℤ/2"]
+
+
+WAYS = ((1, 0), (0, 1), (-1, 0), (0, -1))
+
+
+def walker(clockwise: int, turned_moves: bool = True) -> Rule:
+    """A body in a room of six by six that steps forward, or a token beside a dial, and turns."""
+
+    def rule(rng: Any, x: Any, a: int) -> Any:
+        heading = (x[2] + clockwise) % 4 if a == 0 else (x[2] - clockwise) % 4 if a == 1 else x[2]
+        way = WAYS[int(x[2]) if turned_moves else int(rng.integers(4))]
+        place = np.clip(x[:2] + np.array(way), 0, 5) if a == 2 else x[:2]
+        return np.array([*place, heading])
+
+    return rule
+
+
+def test_a_place_and_a_heading_are_a_pose() -> None:
+    found = suggest(transitions(walker(1), [2.0, 3.0, 0.0]))
+    assert len(found.space.frames) == 1
+    assert [one.turns for one in found.verdicts] == [(), (), ("x", "y")]
+    assert "3 changes and not 6" in found.verdicts[2].evidence
+    assert str(found.space).endswith("x and y in the frame of z")
+    (again,) = [one for one in found_from_json(found.to_json()["attributes"]) if one.turns]
+    assert again.turns == ("x", "y")
+
+
+def test_a_heading_that_turns_the_other_way_is_a_pose_with_swapped_coordinates() -> None:
+    def rule(rng: Any, x: Any, a: int) -> Any:
+        way = WAYS[-int(x[2]) % 4]
+        place = np.clip(x[:2] + np.array(way), 0, 5) if a == 2 else x[:2]
+        return np.array([*place, (x[2] + (1, -1, 0)[a]) % 4])
+
+    found = suggest(transitions(rule, [2.0, 3.0, 0.0]))
+    assert found.verdicts[2].turns == ("y", "x")
+
+
+def test_a_token_beside_a_dial_is_not_a_pose() -> None:
+    found = suggest(transitions(walker(1, turned_moves=False), [2.0, 3.0, 0.0]))
+    assert not found.space.frames
+    assert isinstance(found.verdicts[2].block, Cyclic)
 
 
 @pytest.mark.parametrize(("n", "orders"), [(4, 3), (5, 6), (6, 60), (7, 120)])
@@ -199,10 +250,64 @@ def test_goals_are_carried_over() -> None:
     assert float(asked.low[-1]) == order.index(2.0)
 
 
+def test_no_goal_becomes_easier() -> None:
+    """Angles on a line have one side of zero, labels one value, and a bound on a circle ends at zero."""
+    game = make_game("arm")
+    inf = np.inf
+    line = with_space(game, (FoundAttribute("shoulder", ("shoulder",), Real(30.0)),))
+    for low, high, bounds in (
+        (10, 40, (10, 40)),
+        (340, 5, (340, inf)),
+        (350, 20, (-inf, 20)),
+        (-inf, inf, (-inf, inf)),
+    ):
+        asked = line.goal(Goal(np.array([low, 0], np.float32), np.array([high, 9], np.float32)))
+        assert (float(asked.low[0]), float(asked.high[0])) == bounds
+    circle = with_space(game, (FoundAttribute("shoulder", ("shoulder",), Circle(360.0, 30.0)),))
+    for low, high, bounds in (
+        (340, 5, (340, 5)),
+        (-inf, inf, (-inf, inf)),
+        (300, inf, (300, np.nextafter(np.float32(360), 0))),
+    ):
+        asked = circle.goal(Goal(np.array([low, 0], np.float32), np.array([high, 9], np.float32)))
+        np.testing.assert_allclose([asked.low[0], asked.high[0]], bounds)
+    labels = with_space(make_game("switches"), (FoundAttribute("switch", ("switch",), Cyclic(3), (2.0, 0.0, 1.0)),))
+    for low, high, bounds in ((1, 2, (0, 0)), (1, 1, (2, 2)), (0, 2, (-inf, inf)), (5, 6, (3, 3))):
+        asked = labels.goal(Goal(np.full(7, low, np.float32), np.full(7, high, np.float32)))
+        assert (float(asked.low[0]), float(asked.high[0])) == bounds
+
+
+def test_facts_of_the_rules_are_used_for_the_same_changes_only() -> None:
+    game = make_game("arm")
+    same = tuple(FoundAttribute(name, (name,), Circle(360.0, 22.0)) for name in game.space.names)
+    assert with_space(game, same).admissible() == game.admissible()
+    line = tuple(FoundAttribute(name, (name,), Real(30.0)) for name in game.space.names)
+    other = with_space(game, line)
+    assert other.admissible() == ()
+    assert other.rules_out(Goal(np.array([119, -np.inf]), np.array([121, np.inf]))) is None
+    assert with_space(game, same).rules_out(Goal(np.array([119, -np.inf]), np.array([121, np.inf]))) is not None
+
+
+@pytest.mark.parametrize("name", ["arm", "tiles"])
+def test_tasks_with_the_declared_blocks_are_the_same_tasks(name: str) -> None:
+    game = make_game(name)
+    pairs = zip(game.space.names, game.space.blocks, strict=True)
+    seen = with_space(game, tuple(FoundAttribute(one, (one,), block) for one, block in pairs))
+    for key in jax.random.split(jax.random.key(0), 20):
+        (_, plain), (_, goal) = game.tasks(key), seen.tasks(key)
+        np.testing.assert_allclose(goal.low, plain.low)
+        np.testing.assert_allclose(goal.high, plain.high)
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
         ("no", "a list of attributes"),
+        ([{"name": "x", "block": "Natural", "bins": 4, "order": [1, 2]}], "every element of ℕ once"),
+        ([{"name": "x", "block": "Cyclic", "q": 3, "order": [1, 2]}], "every element of ℤ/3 once"),
+        ([{"name": "x", "block": "Cyclic", "q": 2, "order": [1, float("nan")]}], "finite"),
+        ([{"name": "x", "block": "Cyclic", "q": 2, "raw": ["x", "y"]}], "make an element of D_n"),
+        ([{"name": "x", "block": "Cyclic", "q": 4, "turns": ["y", "z"]}], "y"),
         ([{"name": "x", "block": "Natural", "bins": 4, "raw": ["x", "y", "z"]}], "one or two names"),
         ([{"name": "x", "block": "Natural", "bins": 4, "order": ["a"]}], "list of numbers"),
         ([{"name": "x", "block": "Torus"}], "Torus"),

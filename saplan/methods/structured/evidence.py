@@ -35,7 +35,9 @@ class Evidence(eqx.Module):
     """The range of every coordinate that training met, and how well opinions carried over beyond parts of it."""
 
     met: Float[Array, "2 K"]
-    """Least and greatest value met, or the end of the block; the first is above the second without evidence."""
+    """Least and greatest value met, or the end of the block; all values where the coordinate has no beyond. The first is
+    above the second without evidence.
+    """
     shown: Float[Array, "2 K"]
     """Least and greatest value that networks are shown."""
     tested: Int32[Array, "2 K"]
@@ -95,7 +97,7 @@ def no_evidence(space: Product) -> Evidence:
 def open_sides(space: Product) -> Bool[np.ndarray, "2 K"]:
     """Whether values of every coordinate can lie ever farther below and above."""
     rows = [block.row() for block in space.blocks]
-    lines = [row if isinstance(row, LineRow) else LineRow(0.0, 0.0) for row in rows]
+    lines = [row if isinstance(row, LineRow) and not row.wound else LineRow(0.0, 0.0) for row in rows]
     return np.array([[row.low <= -EXACT for row in lines], [row.high >= EXACT for row in lines]])
 
 
@@ -119,9 +121,11 @@ def gather_evidence(detector: EdgeDetector, space: Product, transitions: Delta, 
         return jnp.nanquantile(places.reshape(-1, space.size), share, axis=0, method="nearest")
 
     nothing = no_evidence(space)
-    # On a side where the block itself ends, nothing can lie beyond the range.
-    known = jnp.array(block_ends(space))
+    # On a side where the block itself ends, nothing can lie beyond the range. Circles and labels have no beyond at all:
+    # a change may lead from their last value to the first.
+    known, closed = jnp.array(block_ends(space)), ~np.any(open_sides(space), axis=0)
     met = jnp.where(jnp.isnan(known), jnp.stack([extreme(0.0), extreme(1.0)]), known)
+    met = jnp.where(closed, nothing.shown, met)
     shown = jnp.where(jnp.array(open_sides(space)), jnp.stack([extreme(RARE), extreme(1 - RARE)]), nothing.shown)
     full = detector(space, outcomes.rho, transitions[:, None]).success > 0
     test = partial(_test, detector, space, transitions, outcomes, valid, full == outcomes.success, shown)

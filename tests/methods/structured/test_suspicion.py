@@ -1,7 +1,14 @@
 """Failures beyond the range of training raise a boundary, and successes refute it."""
 
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from saplan.algebra import Categorical, Circle, Cyclic, Dihedral, Homogeneous, Integer, Natural, Product, Real
+from saplan.methods.structured.edge_detector import EdgeDetector, empty_replay
+from saplan.methods.structured.evidence import gather_evidence, open_sides
 from saplan.methods.structured.suspicion import ENOUGH, boundaries, refuted
 
 MET = np.array([[0.0, 0.0], [3.0, 3.0]], np.float32)
@@ -30,3 +37,21 @@ def test_a_success_as_far_out_refutes_them() -> None:
     assert refuted(MET, DELTAS, failures, np.array([8.0, 5.0]), 0) == []
     assert len(refuted(MET, DELTAS, failures, np.array([8.0, 4.0]), 0)) == ENOUGH
     assert len(refuted(MET, DELTAS, failures, np.array([8.0, 5.0]), 1)) == ENOUGH
+
+
+def test_only_lines_have_a_beyond() -> None:
+    """On a circle and among labels a change may lead from the last value to the first."""
+    space = Product.of(
+        count=Natural(), place=Integer(), dial=Cyclic(3), angle=Circle(), piece=Dihedral(4),
+        door=Categorical(("open", "shut")), amount=Real(), share=Real(0.1, 0.0, 1.0), far=Homogeneous(Integer()),
+    )  # fmt: skip
+    below, above = open_sides(space)
+    assert [name for name, side in zip(space.names, below, strict=True) if side] == ["place", "amount", "far"]
+    assert [name for name, side in zip(space.names, above, strict=True) if side] == ["count", "place", "amount", "far"]
+    dials = Product.of(dial=Cyclic(3), piece=Dihedral(4))
+    outcomes = empty_replay(dials, 2, 4)
+    outcomes = replace(outcomes, filled=jnp.full(2, 4), rho=jnp.full((2, 4, 2), 2.0))
+    deltas = jnp.array([[1.0, 0.0], [0.0, 4.0]])
+    found = gather_evidence(EdgeDetector.init(jax.random.key(0), dials, 4), dials, deltas, outcomes)
+    failures = [(np.array([2.0, 6.0], np.float32), transition, 2.0) for transition in (0, 1)] * 5
+    assert not np.isfinite(boundaries(np.asarray(found.met), np.asarray(deltas), failures)).any()

@@ -1,0 +1,119 @@
+"""Tables of docs/algebra.md: structure found from data, its worth, poses, and random moves."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from common import RESULTS
+
+from saplan.experiments.tables import markdown_table
+from saplan.storage.json_data import read_json
+
+GROUPS = {
+    "games": "the five games",
+    "taxi": "Taxi",
+    "minigrid": "MiniGrid",
+    "craftax": "Craftax-Classic",
+    "random": "twenty random worlds",
+}
+WORDS = ("right", "equivalent", "undecided", "unseen", "wrong")
+GOOD = ("right", "equivalent")
+POSES = {
+    "pose": "pose as one attribute",
+    "apart": "position and direction apart",
+    "pose, anywhere": "pose, its place homogeneous",
+    "apart, anywhere": "apart, the place homogeneous",
+}
+SPACES = {"declared": "declared", "found": "found", "wrong": "wrong"}
+
+
+def _rows(name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = read_json(RESULTS / f"{name}.json")["rows"]
+    return rows
+
+
+def _steps(count: float) -> str:
+    return f"{count / 1e6:.3g} M" if count >= 1e6 else f"{count / 1e3:.4g} k"
+
+
+def _share(words: Iterable[str]) -> str:
+    each = list(words)
+    return f"{np.mean([word in GOOD for word in each]):.1%}"
+
+
+def suggest_table() -> str:
+    """Judgements after the longest play, by group of worlds."""
+    rows, cells = _rows("suggest"), []
+    for group, title in GROUPS.items():
+        worlds = [row for row in rows if row["group"] == group]
+        if worlds:
+            words = [word for row in worlds for word in _last(row).values()]
+            cells.append([title, str(len(words)), *(str(Counter(words)[word]) for word in WORDS), _share(words)])
+    words = [word for row in rows for word in _last(row).values()]
+    cells.append(["all", str(len(words)), *(str(Counter(words)[word]) for word in WORDS), f"**{_share(words)}**"])
+    return markdown_table(["worlds", "attributes", *WORDS, "right or equivalent"], cells)
+
+
+def _last(row: dict[str, Any]) -> dict[str, str]:
+    words: dict[str, str] = row["judged"][max(row["judged"], key=int)]
+    return words
+
+
+def needed_table() -> str:
+    """Share of right or equivalent attributes, and wrong ones, by the number of transitions."""
+    rows = _rows("suggest")
+    points = sorted({int(steps) for row in rows for steps in row["judged"]})
+    cells = []
+    for group, title in GROUPS.items():
+        worlds = [row for row in rows if row["group"] == group]
+        if worlds:
+            each = [[word for row in worlds for word in row["judged"].get(str(n), {}).values()] for n in points]
+            cells.append([title, *(f"{_share(words)}, {words.count('wrong')} wrong" for words in each)])
+    return markdown_table(["transitions", *map(_steps, points)], cells)
+
+
+def worth_table() -> str:
+    """Success, steps to 90 % and the size of 𝓑 with every space, beside the oracle."""
+    rows, cells = _rows("worth"), []
+    for game in dict.fromkeys(row["game"] for row in rows):
+        mine = [row for row in rows if row["game"] == game]
+        oracle = [f"{row['success']:.1%}" for row in mine if row["space"] == "oracle"]
+        for space, title in SPACES.items():
+            seeds = [row for row in mine if row["space"] == space]
+            if seeds:
+                success = [row["success"] for row in seeds]
+                each = ", ".join(f"{one:.1%}" for one in success)
+                reached = [_steps(row["steps_to_90"]) if row["steps_to_90"] else "never" for row in seeds]
+                sizes = ", ".join(str(row["changes"]) for row in seeds)
+                cells.append([game, title, f"`{seeds[0]['blocks']}`", f"**{np.mean(success):.1%}** ({each})",
+                              ", ".join(reached), sizes, *(oracle or [""])])  # fmt: skip
+    header = ["game", "space", "blocks", "success", "steps to 90 %", "size of 𝓑", "oracle"]
+    return markdown_table(header, cells)
+
+
+def poses_table() -> str:
+    """The pose as one attribute, against position and direction apart."""
+    rows, cells = _rows("poses"), []
+    for space, title in POSES.items():
+        seeds = [row for row in rows if row["space"] == space]
+        if not seeds:
+            continue
+        reached = [_steps(row["steps_to_95"]) if row["steps_to_95"] else "never" for row in seeds]
+        sizes = ", ".join(str(row["changes"]) for row in seeds)
+        shares = [", ".join(f"{row[name]:.0%}" for row in seeds) for name in ("success", "twice_as_large")]
+        cells.append([title, sizes, ", ".join(reached), *shares])
+    return markdown_table(["", "size of 𝓑", "steps to 95 %", "success", "in a room twice as large"], cells)
+
+
+def lake_table() -> str:
+    """Success on every cell of FrozenLake, beside value iteration on the environment's own table."""
+    rows = _rows("frozen-lake")
+    cells = []
+    for goal, best in rows[0]["best"].items():
+        each = [row["goals"][goal] for row in rows]
+        ratio = f"{min(each) / best:.1%}" if best else ""
+        cells.append(
+            [f"`{goal}`", f"{best:.1%}", f"**{np.mean(each):.1%}** ({', '.join(f'{x:.1%}' for x in each)})", ratio]
+        )
+    return markdown_table(["goal", "value iteration", "success", "least share of it"], cells)
