@@ -4,9 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from saplan.games import task_set
 from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
-from saplan.methods.plan_executor import PlanExecutor
 from saplan.methods.structured.agent import InExpectation, StructuredAgent, price_spread
 from saplan.training.store import load
 
@@ -26,10 +24,7 @@ def test_only_where_changes_are_uncertain() -> None:
         (mining, PAPER_PLANNER, False),
         (switches, DEFAULT_PLANNER, False),
     ):
-        state, goals = task_set(agent.game, 2, 3)
-        executor = agent.executor(state, goals, planning)
-        assert isinstance(executor, PlanExecutor)
-        assert isinstance(executor.find_routes, InExpectation) == expected
+        assert isinstance(agent.plain_finder(planning), InExpectation) == expected
 
 
 def test_the_ends_of_a_blow_are_spread_evenly_and_those_of_a_dump_are_not() -> None:
