@@ -9,6 +9,7 @@ from attributes import error_table, learnt_success_table
 from common import RESULTS, ROOT, replace_table
 from reliability import reliability_table
 from speed_tables import (
+    evaluations_table,
     games_table,
     lanes_table,
     peers_table,
@@ -209,14 +210,13 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (README, "methods", methods),
 )
 
-PEERS: tuple[tuple[Path, str, Callable[[], str]], ...] = (
+PLANNING: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "planning.md", "peers", peers_table),
     (DOCS / "planning.md", "tech trees", tech_table),
     (DOCS / "planning.md", "random problems", random_table),
+    (DOCS / "planning.md", "evaluations", evaluations_table),
 )
-"""Tables of a page that is written once `benchmarks/planning.py` has been run."""
-if (DOCS / "planning.md").exists():
-    TABLES += PEERS
+TABLES += PLANNING
 
 
 if __name__ == "__main__":
