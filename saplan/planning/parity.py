@@ -20,7 +20,7 @@ def parities(row: GroupRow) -> tuple[tuple[int, ...], ...]:
     if row.size > LARGEST_GROUP:
         return ()
     pivots: dict[int, int] = {}
-    for equation in {_equation(a, b, c) for a, line in enumerate(_table(row)) for b, c in enumerate(line)}:
+    for equation in {_equation(a, b, c) for a, line in enumerate(_table(row).tolist()) for b, c in enumerate(line)}:
         left = equation
         while left and (top := left.bit_length() - 1) in pivots:
             left ^= pivots[top]
@@ -45,7 +45,7 @@ def _table(row: GroupRow) -> np.ndarray:
 
 def _equation(a: int, b: int, product: int) -> int:
     """f(a) + f(b) + f(a·b) = 0 as a set of bits; what occurs twice cancels."""
-    return (1 << a) ^ (1 << b) ^ (1 << int(product))
+    return (1 << a) ^ (1 << b) ^ (1 << product)
 
 
 def _completed(size: int, pivots: dict[int, int], chosen: int) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Compiled programs, kept for the next process in the user's cache directory.
 
-Compiling an evaluation takes as long as the evaluation. JAX can keep what it compiled, in files that are code: nobody
-else may write to their directory. A directory that the user has set for JAX itself is left as it is.
+Compiling an evaluation takes as long as the evaluation. JAX can keep what it compiled, in files that are code: only
+the user may write to their directory. A directory that the user has set for JAX itself is left as it is.
 """
 
 import os
