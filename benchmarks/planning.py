@@ -6,7 +6,7 @@ search alone. Its optimal mode gets the first problem of each world and 60 s. Ou
 from the request to a checked path. The worlds: exchange with 8 to 4,000 objects of each kind (the goal red=5 green=12
 blue=4, which grows with the objects, and goals that random changes lead to), Lights Out with 24 buttons, 200
 conversions of 60 counts, tech trees of 60 items, and the models that the shipped agents have learnt. All items of
-further tech trees, and 2,000 random problems against brute force, follow.
+further tech trees, and 2,000 random problems against brute force, come first.
 """
 
 import statistics
@@ -198,11 +198,11 @@ def main() -> None:
     print(describe(facts), flush=True)
     chosen = {name: value for name, value in vars(options).items() if name != "json"}
     result: dict[str, Any] = {"setting": facts, "options": chosen, "entries": []}
+    result["tech_trees"] = [measure_tech_tree(seed) for seed in range(20, 20 + options.trees)]
+    result["random_problems"] = random_problems(options.problems)
     for case in cases(options.instances):
         result["entries"].append(compare(case, options.repetitions, options.limit))
         write_result(options.json, result)  # a run takes a quarter of an hour
-    result["tech_trees"] = [measure_tech_tree(seed) for seed in range(20, 20 + options.trees)]
-    result["random_problems"] = random_problems(options.problems)
     rows = [
         (entry["world"], entry["ours"]["status"], f"{entry['ours']['cost'] / entry['best_known']:.3f}",
          f"{1000 * entry['ours']['median']:.1f} ms", f"{entry['satisficing']['seconds']:.2f} s",
@@ -212,7 +212,6 @@ def main() -> None:
     ]  # fmt: skip
     print(text_table(("world", "status", "by best known", "ours", "ENHSP", "ratio", "its search, s"), rows))
     print(result["tech_trees"], result["random_problems"], sep="\n")
-    write_result(options.json, result)
 
 
 if __name__ == "__main__":
