@@ -216,7 +216,8 @@ PLANNING: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "planning.md", "random problems", random_table),
     (DOCS / "planning.md", "evaluations", evaluations_table),
 )
-TABLES += PLANNING
+if (RESULTS / "planning-peers.json").exists() and (RESULTS / "evaluation.json").exists():
+    TABLES += PLANNING
 
 
 if __name__ == "__main__":
