@@ -12,7 +12,7 @@ import saplan
 from saplan.methods.agent import DEFAULT_PLANNER, one_goal
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.evidence import Evidence
-from saplan.planning import Outcome
+from saplan.planning import Outcome, Route
 
 RHO = np.array([8, 8, 8, 0, 0, 0], np.float32)
 """Eight objects of each kind on the map, nothing held."""
@@ -57,6 +57,7 @@ def test_what_training_never_met_is_answered(state) -> None:
     goal = "red=1 green=16 blue=1"
     assert agent().plan(state, goal).outcome is Outcome.UNREACHABLE
     (route,) = agent().route_finder(SMALL)(RHO[None], one_goal(agent().game.space, goal), SMALL)
+    assert isinstance(route, Route)
     assert route.why == "no known change leads beyond green=15"
     met = jnp.array([[0.0] * 6, [8.0] * 3 + [13.0] * 3])
     evidence = Evidence(met, met, jnp.full((2, 6), 1000), jnp.ones((2, 6)), jnp.zeros((2, 6)))
