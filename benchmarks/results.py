@@ -20,6 +20,7 @@ from generalisation_tables import (
 from ogbench_tables import puzzle_details, puzzle_success, scene_success
 from reliability import reliability_table
 from speed_tables import (
+    evaluations_table,
     games_table,
     lanes_table,
     peers_table,
@@ -238,14 +239,14 @@ GENERALISATION: tuple[tuple[Path, str, Callable[[], str]], ...] = (
 if (RESULTS / "generalisation.json").exists():
     TABLES += GENERALISATION
 
-PEERS: tuple[tuple[Path, str, Callable[[], str]], ...] = (
+PLANNING: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "planning.md", "peers", peers_table),
     (DOCS / "planning.md", "tech trees", tech_table),
     (DOCS / "planning.md", "random problems", random_table),
+    (DOCS / "planning.md", "evaluations", evaluations_table),
 )
-"""Tables of a page that is written once `benchmarks/planning.py` has been run."""
-if (DOCS / "planning.md").exists():
-    TABLES += PEERS
+if (RESULTS / "planning-peers.json").exists() and (RESULTS / "evaluation.json").exists():
+    TABLES += PLANNING
 
 ALGEBRA: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("suggest", "suggest", suggest_table),

@@ -1,5 +1,5 @@
-"""The tables of speed in docs/, from the files that games.py, graph_search.py, planning.py, training.py and
-unstructured.py write. `results.py` puts them into the documents.
+"""The tables of speed in docs/, from the files that games.py, graph_search.py, planning.py, evaluation.py, training.py
+and unstructured.py write. `results.py` puts them into the documents.
 """
 
 from typing import Any
@@ -105,6 +105,23 @@ def random_table() -> str:
         ("certificates of unreachability, all accepted by the checker", "certificates"),
     )]  # fmt: skip
     return markdown_table(["", "number"], rows) + measured_on("planning-peers")
+
+
+def evaluations_table() -> str:
+    """Success, seconds and memory of `saplan evaluate` for the shipped agents."""
+    found = read_benchmark("evaluation")
+    cells: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for entry in found["entries"]:
+        if entry["code"] == "now":
+            cells.setdefault((entry["game"], entry["task_seed"]), []).append(entry)
+    rows = [
+        [game, str(seed), f"{both[0]['success']:.1%}", *(f"{one['seconds']:.1f} s" for one in both),
+         f"{max(one['peak'] for one in both) / 1e9:.2f} GB"]
+        for (game, seed), both in cells.items()
+    ]  # fmt: skip
+    header = ["agent", "seed of the tasks", f"success on {found['tasks']:,} tasks", "newly compiled", "compiled before",
+              "peak memory"]  # fmt: skip
+    return markdown_table(header, rows) + measured_on("evaluation")
 
 
 def training_table() -> str:

@@ -38,7 +38,11 @@ SHORTER: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"--world (\S+) --goal": r"--world \1 --anyway --budget 5 --goal",
 }
 """Small sizes in place of the printed ones: tests show that everything runs, `docs/results.md` how well."""
-ENDS = {'saplan plan switches --goal "blue=3"': 4}
+IMPOSSIBLE = ("red=30", "red=3 green=3 blue=14", "red=1 green=16 blue=1")
+ENDS = {
+    'saplan plan switches --goal "blue=3"': 4,
+    **{f'saplan plan exchange --rules fewest=8 most=8 --goal "{goal}"': 4 for goal in IMPOSSIBLE},
+}
 NOT_RUN = {
     "saplan watch": "tests/test_readme.py",
     "saplan demo": "tests/test_commands.py",
@@ -104,6 +108,18 @@ def test_tutorials_run_and_say_how_long_they_take(
 @pytest.mark.parametrize("page", [DOCS / "commands.md", DOCS / "install.md"], ids=lambda page: page.stem)
 def test_commands_run(page: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
     carry_out(page, capsys)
+
+
+def test_the_page_on_planning_shows_real_output(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every line below a command is a line that the command prints; `…` stands for lines that are left out."""
+    page = (DOCS / "planning.md").read_text(encoding="utf-8")
+    for block in re.findall(r"^```console\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE):
+        command, *shown = block.splitlines()
+        assert main(shlex.split(command[2:])[1:]) == ENDS.get(command[2:], 0), command
+        printed = capsys.readouterr().out.splitlines()
+        assert len(shown) > 1, command
+        for line in shown:
+            assert line == "…" or line in printed, (command, line)
 
 
 def test_what_is_not_run_here_is_run_where_it_says() -> None:

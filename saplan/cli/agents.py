@@ -42,7 +42,9 @@ def evaluate_command(arguments: list[str]) -> None:
             raise InputError(f"{option} must lie in 1..100000, got {value}")
 
     from saplan.experiments.evaluation_report import evaluation_data, evaluation_text
+    from saplan.training.program_cache import keep_programs
 
+    keep_programs()
     planning, world = _planner(options), named_world(options.world)
     amounts = options.tasks, options.task_seed, options.budget
     result = evaluation_data(run, *amounts, planning, options.method, options.rules, world)

@@ -9,7 +9,7 @@ from typing import Generic
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, UInt32
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, Shaped, UInt32
 
 from saplan.games import Game
 from saplan.games.game import State
@@ -116,7 +116,7 @@ class Executor(abc.ABC, Generic[State]):
     def moves(self, budget: int, seed: int) -> Iterator[Bool[np.ndarray, "tasks"]]:
         """The same, one step at a time; yields whether each task's attempt has just ended."""
         self.result.steps[:] = np.where(self.done, 0, budget)
-        for time, keys in enumerate(step_keys(key_of(seed), budget)):
+        for time, keys in enumerate(one_by_one(step_keys(key_of(seed), budget))):
             if (self.done | self.lost).all():
                 break
             late = self.settle()
@@ -167,6 +167,15 @@ class Executor(abc.ABC, Generic[State]):
 def step_keys(key: PRNGKeyArray, budget: int) -> Key[Array, "budget 2"]:
     """Two random keys for every step: one draws the action, one is the world's."""
     return jax.vmap(jax.random.split)(jax.random.split(key, budget))
+
+
+def one_by_one(keys: Key[Array, "n 2"] | Shaped[np.ndarray, "n 2"]) -> Iterator[tuple[AnyKey, AnyKey]]:
+    """Pairs of keys. Iterating over an array of JAX would compile a program that takes it apart, for seconds."""
+    if isinstance(keys, np.ndarray):
+        yield from keys
+        return
+    for pair in np.asarray(jax.random.key_data(keys)):
+        yield jax.random.wrap_key_data(pair[0]), jax.random.wrap_key_data(pair[1])
 
 
 @interpretable

@@ -13,6 +13,7 @@ from saplan.planning.needs import Feasible
 from saplan.planning.ordering import Feasibility, order
 from saplan.planning.problem import ROUND, Problem
 from saplan.planning.program import DEFAULT_LIMITS, Limits, Status
+from saplan.planning.proof import find_certificate
 from saplan.planning.route import Outcome
 
 SHARE = 1000
@@ -49,11 +50,16 @@ def find_plan(
 ) -> AlgebraicPlan:
     """The cheapest path to the goal, each change feasible where it is made.
 
-    `rounds` bounds the counts that are tried, `budget` the orders of all of them, and `nodes` an A* that answers what
-    they leave open. A status of BOUND is no answer. INFEASIBLE holds for any path, given `feasible` and the needs.
+    `rounds` bounds the counts that are tried, `budget` the orders of all of them. What they leave open is answered by a
+    certificate, or by an A* of so many `nodes`. A status of BOUND is no answer. INFEASIBLE holds for any path, given
+    `feasible` and the needs.
     """
     plan = _by_counts(problem, feasible, limits, rounds, budget)
-    return plan if plan.status is not Status.BOUND or not nodes else _searched(problem, feasible, plan, nodes)
+    if plan.status is not Status.BOUND or not nodes:
+        return plan
+    if find_certificate(problem) is not None:
+        return replace(plan, status=Status.INFEASIBLE, bound=np.inf)
+    return _searched(problem, feasible, plan, nodes)
 
 
 def _searched(problem: Problem, feasible: Feasible, open_question: AlgebraicPlan, nodes: int) -> AlgebraicPlan:

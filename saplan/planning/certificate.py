@@ -18,10 +18,9 @@ from saplan.algebra import Categorical
 from saplan.algebra.real import Continuous
 from saplan.games import Game
 from saplan.goals import Goal, format_goal
-from saplan.planning.checker import Modular, RowName, Weighted, Weights, exact_rows
+from saplan.planning.checker import PARITY, Modular, RowName, Weighted, Weights, exact_rows
 from saplan.planning.equation import build_equation, solve
 from saplan.planning.problem import Problem
-from saplan.planning.program import Status
 from saplan.planning.proof import find_certificate
 
 SLACK = 1e-6
@@ -104,7 +103,7 @@ def unreachable_because(problem: Problem) -> str | None:
         if high[k] < least - SLACK:
             limit = block.format(np.ceil(least - SLACK) if problem.rows[k].whole else least)  # type: ignore[union-attr]
             return f"{name} can become no less than {limit} from here: {_why_no_less(problem, k)}"
-    certificate = find_certificate(problem) if solve(problem).status is Status.INFEASIBLE else None
+    certificate = None if solve(problem).found else find_certificate(problem)
     if certificate is None:
         return None
     goal = format_goal(space, Goal(np.asarray(problem.low, np.float32), np.asarray(problem.high, np.float32)))
@@ -145,6 +144,8 @@ def _why_no_less(problem: Problem, k: int) -> str:
 def _weighted_words(problem: Problem, weights: Weights, changes: list[int]) -> str:
     """Weights under which no change raises a sum, as a sentence about that sum."""
     rows = exact_rows(problem, changes)
+    whole = math.lcm(*(weight.denominator for _, weight in weights))
+    weights = tuple((name, weight * whole) for name, weight in weights)
     sign = 1 if sum(weight for _, weight in weights) > 0 else -1
     ends = [rows[name].low if weight > 0 else rows[name].high for name, weight in weights]
     needs: Fraction | int = sum(weight * end for (_, weight), end in zip(weights, ends, strict=True) if end is not None)
@@ -180,6 +181,8 @@ def _row_words(problem: Problem, name: RowName) -> str:
     attribute, label = name
     block = problem.space.blocks[attribute]
     shown = problem.space.names[attribute]
+    if label <= PARITY:
+        return f"[parity of {shown}]"
     return f"[{shown}={block.labels[label]}]" if isinstance(block, Categorical) and label >= 0 else shown
 
 

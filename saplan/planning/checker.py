@@ -2,7 +2,7 @@
 
 The check shares no code with the solver: it needs the problem, fractions, and a few lines for each kind of reason.
 Every reason speaks about counts n_j of changes with, for every row, low <= value(ρ) + Σ a_j n_j <= high. Rows are named
-by (attribute, label): the values of a line or a circle have label -1, labels have a row each.
+by (attribute, label): the values of a line or a circle have label -1, labels have a row each, parities of groups too.
 """
 
 import math
@@ -11,9 +11,12 @@ from fractions import Fraction
 
 from saplan.algebra import CircleRow, GroupRow, LineRow
 from saplan.planning.landmarks import Reach
+from saplan.planning.parity import parities
 from saplan.planning.problem import Problem
 
 RowName = tuple[int, int]
+PARITY = -2
+"""The label of the first parity of a group; the next ones count down from it."""
 Weights = tuple[tuple[RowName, Fraction], ...]
 Bounds = dict[int, tuple[int, int | None]]
 """The least and the greatest count of changes that a split has bounded."""
@@ -86,14 +89,24 @@ def exact_rows(problem: Problem, changes: list[int]) -> dict[RowName, ExactRow]:
             least, most = {j: delta[j] - width[j] for j in changes}, {j: delta[j] + width[j] for j in changes}
             size, whole = (row.size, True) if isinstance(row, CircleRow) else (0, row.whole)
             rows[i, -1] = ExactRow(low, high, start, least, most, size, whole)
-        elif row is not None and not isinstance(row, GroupRow):
-            # What a change adds to being at an element of a group depends on the element: proofs leave groups out.
+        elif isinstance(row, GroupRow):
+            # What a change adds to being at an element of a group depends on the element. Its parities do not.
+            rows.update({(i, PARITY - k): _parity(problem, i, f, changes) for k, f in enumerate(parities(row))})
+        elif row is not None:
             ends_at = problem.ends_at(i)
             for v in range(row.size):
                 adds = {j: Fraction(_flow(int(problem.changes[j, i]), row.size, v)) for j in changes}
                 low, high = Fraction(int(ends_at == {v})), Fraction(int(v in ends_at))
                 rows[i, v] = ExactRow(low, high, Fraction(int(start == v)), adds, adds)
     return rows
+
+
+def _parity(problem: Problem, i: int, values: tuple[int, ...], changes: list[int]) -> ExactRow:
+    """A parity of a group as a circle of two positions."""
+    ends = {values[v] for v in problem.ends_at(i)}
+    end = Fraction(ends.pop()) if len(ends) == 1 else None
+    adds = {j: Fraction(values[int(problem.changes[j, i])]) for j in changes}
+    return ExactRow(end, end, Fraction(values[int(problem.start[i])]), adds, adds, 2)
 
 
 def _ends(problem: Problem, i: int) -> tuple[dict[int, float], dict[int, float]]:

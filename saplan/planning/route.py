@@ -145,6 +145,8 @@ class Route:
     """Whether a bound ended the search, so that a better path may exist."""
     bound: float = 0.0
     """No path from the start costs less."""
+    why: str = ""
+    """Why the goal is unreachable, in a sentence, where arithmetic shows it."""
 
     @property
     def failure(self) -> Outcome:

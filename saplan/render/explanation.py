@@ -14,7 +14,7 @@ from saplan.interpreter.program import interpretable
 from saplan.methods.agent import Agent
 from saplan.methods.decision import Alternatives, Decision
 from saplan.methods.structured.agent import StructuredAgent
-from saplan.planning import AnyRoute, Outcome, Plan
+from saplan.planning import AnyRoute, Outcome, Plan, Route
 
 MOST_OPTIONS = 12
 """First transitions that are shown."""
@@ -139,7 +139,9 @@ def _stays_inside(space: Product, rho: Float[Array, "K"], delta: Float[Array, "K
 
 
 def _never_met(space: Product, route: AnyRoute) -> list[str]:
-    """The conditions of the goal that hold at no ρ that the search came to, as one text; nothing if each holds once."""
+    """What arithmetic says, or the conditions of the goal that hold at no ρ that the search came to, as one text."""
+    if isinstance(route, Route) and route.why:
+        return [route.why]
     met = route.met
     never = [
         f"{name} stays within {block.format(float(met[:, k].min()))} to {block.format(float(met[:, k].max()))}"

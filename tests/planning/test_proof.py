@@ -6,11 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from saplan.algebra import Categorical, Cyclic, Integer, Natural, Product, Real
+from saplan.algebra import Categorical, Cyclic, Dihedral, Integer, Natural, Product, Real
+from saplan.planning.algebraic import find_plan
 from saplan.planning.certificate import unreachable_because
 from saplan.planning.checker import Certificate, Modular, Split, Weighted, check
 from saplan.planning.needs import Needs
+from saplan.planning.parity import is_parity, parities
 from saplan.planning.problem import Problem
+from saplan.planning.program import Status
 from saplan.planning.proof import find_certificate, fractional_weights
 from tests.planning.known_worlds import exchange, switches
 from tests.planning.small_problems import SmallProblem
@@ -122,3 +125,15 @@ def test_integer_elimination_decides(seed: int) -> None:
     products = [sum(w * int(x) for w, x in zip(weights, column, strict=True)) for column in matrix.T]
     assert all(product.denominator == 1 for product in products)
     assert sum(w * int(b) for w, b in zip(weights, sides, strict=True)).denominator > 1
+
+
+def test_parities_of_groups_hold_for_every_order() -> None:
+    """Problem 1818: mirrorings and turns of a square keep a remainder that the goal does not have."""
+    assert [len(parities(Dihedral(n).row())) for n in (1, 2, 3, 4, 5, 6)] == [1, 2, 1, 2, 1, 2]
+    assert not is_parity(Dihedral(3).row(), (0, 1, 0, 1, 0, 1))
+    world = SmallProblem(1818)
+    certificate = find_certificate(world.problem)
+    assert certificate is not None
+    assert isinstance(certificate.reason, Modular)
+    assert "parity of a1" in unreachable_because(world.problem)
+    assert find_plan(world.problem, world.feasible, nodes=1000).status is Status.INFEASIBLE

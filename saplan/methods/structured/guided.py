@@ -20,6 +20,7 @@ from saplan.goals import Goal
 from saplan.methods.agent import PlannerSettings
 from saplan.planning import AnyRoute, DialRoute, Edges, Graph, Outcome, Raised, Route
 from saplan.planning.algebraic import find_plan
+from saplan.planning.certificate import unreachable_because
 from saplan.planning.heuristic import Potentials, read_levels
 from saplan.planning.needs import Needs, read_needs
 from saplan.planning.problem import Problem
@@ -121,14 +122,14 @@ class GuidedSearch:
         # The nearest point that satisfies the goal is probed too: do changes still lead to its values?
         references = np.vstack([some_of(led.met), np.clip(task.rho, task.low, task.high)])
         problem = self._problem(task, read_needs(self.agent.game.space, self._feasible, references))
-        if beyond_reach(problem):
-            return replace(led, outcome=Outcome.UNREACHABLE)
+        if why := beyond_reach(problem):
+            return replace(led, outcome=Outcome.UNREACHABLE, why=why)
         plan = find_plan(problem, self._feasible, self._limits, ROUNDS)
         if plan.found:
             path = plan.rho.astype(np.float32)
             return route_along(self.graph, path, task.low, task.high, task.raised, max(plan.bound, led.bound))
         if plan.status is Status.INFEASIBLE:
-            return replace(led, outcome=Outcome.UNREACHABLE)
+            return replace(led, outcome=Outcome.UNREACHABLE, why=unreachable_because(problem) or "")
         return self._search([task], self.planner.max_nodes, led=True)[0]
 
     def _feasible(self, points: Float[np.ndarray, "n K"]) -> Bool[np.ndarray, "n C"]:
@@ -159,15 +160,20 @@ class GuidedSearch:
         self._potentials = Potentials(read_levels(problem, self.graph.rho[known], self.graph.cost[known]))
 
 
-def beyond_reach(problem: Problem) -> bool:
-    """Whether the goal asks for more, or less, of an attribute than any change leads to from where it can be made."""
+def beyond_reach(problem: Problem) -> str | None:
+    """Why the goal asks for more, or less, of an attribute than any change leads to; None where it does not."""
     assert problem.needs is not None
-    changes, (low, high) = problem.changes[problem.usable], problem.bounds
+    changes, space, (low, high) = problem.changes[problem.usable], problem.space, problem.bounds
     needs_low, needs_high = problem.needs.low[problem.usable], problem.needs.high[problem.usable]
     most = np.max(np.where(changes > 0, needs_high + changes, -np.inf), axis=0, initial=-np.inf)
     least = np.min(np.where(changes < 0, needs_low + changes, np.inf), axis=0, initial=np.inf)
-    lines = np.array([problem.is_line(i) for i in range(len(problem.rows))])
-    return bool(np.any(lines & ((low > np.maximum(most, problem.start)) | (high < np.minimum(least, problem.start)))))
+    most, least = np.maximum(most, problem.start), np.minimum(least, problem.start)
+    for i, (name, block) in enumerate(zip(space.names, space.blocks, strict=True)):
+        if problem.is_line(i) and low[i] > most[i]:
+            return f"no known change leads beyond {name}={block.format(float(most[i]))}"
+        if problem.is_line(i) and high[i] < least[i]:
+            return f"no known change leads below {name}={block.format(float(least[i]))}"
+    return None
 
 
 def some_of(met: Float32[np.ndarray, "n K"]) -> Float32[np.ndarray, "m K"]:

@@ -6,9 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from saplan.games import task_set
 from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
-from saplan.methods.plan_executor import PlanExecutor
 from saplan.methods.structured.agent import SURE, InExpectation, StructuredAgent, price_spread
 from saplan.methods.structured.evidence import Evidence
 from saplan.methods.structured.memory import Visited
@@ -31,9 +29,6 @@ def test_only_where_changes_are_uncertain() -> None:
         (mining, PAPER_PLANNER, False),
         (switches, DEFAULT_PLANNER, False),
     ):
-        state, goals = task_set(agent.game, 2, 3)
-        executor = agent.executor(state, goals, planning)
-        assert isinstance(executor, PlanExecutor)
         assert isinstance(agent.plain_finder(planning), InExpectation) == expected
 
 

@@ -4,14 +4,18 @@ from dataclasses import replace
 from functools import cache
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import saplan
-from saplan.methods.agent import DEFAULT_PLANNER
+from saplan.methods.agent import DEFAULT_PLANNER, one_goal
 from saplan.methods.structured.agent import StructuredAgent
-from saplan.planning import Outcome
+from saplan.methods.structured.evidence import Evidence
+from saplan.planning import Outcome, Route
 
+RHO = np.array([8, 8, 8, 0, 0, 0], np.float32)
+"""Eight objects of each kind on the map, nothing held."""
 SMALL = replace(DEFAULT_PLANNER, max_nodes=3_000)
 """A plain search ends here, long before it meets these goals."""
 
@@ -46,6 +50,21 @@ def test_the_equation_finds_what_the_search_does_not(state, goal: str, fewest: i
 def test_an_impossible_goal_is_unreachable_not_spent(state) -> None:
     assert agent().plan(state, "red=30 green=30 blue=30", SMALL).outcome is Outcome.UNREACHABLE
     assert agent().plan(state, "red=3 green=3 blue=14", SMALL).outcome is Outcome.UNREACHABLE
+
+
+def test_what_training_never_met_is_answered(state) -> None:
+    """Sixteen green: by the rules 30 changes away. Training met 15 at most, so it depends on the evidence beyond."""
+    goal = "red=1 green=16 blue=1"
+    assert agent().plan(state, goal).outcome is Outcome.UNREACHABLE
+    (route,) = agent().route_finder(SMALL)(RHO[None], one_goal(agent().game.space, goal), SMALL)
+    assert isinstance(route, Route)
+    assert route.why == "no known change leads beyond green=15"
+    met = jnp.array([[0.0] * 6, [8.0] * 3 + [13.0] * 3])
+    evidence = Evidence(met, met, jnp.full((2, 6), 1000), jnp.ones((2, 6)), jnp.zeros((2, 6)))
+    plan = replace(agent(), evidence=evidence).plan(state, goal)
+    assert plan.outcome is Outcome.FOUND
+    assert len(plan.path) == 30, "the optimum by the rules"
+    assert any(line.startswith("green=16 was never met") for line in plan.beyond)
 
 
 def test_alternatives_beside_the_path_are_known(state) -> None:
