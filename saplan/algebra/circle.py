@@ -114,3 +114,7 @@ class Circle(Continuous):
 
     def parse(self, text: str) -> float:
         return parse_number(text) % self.period
+
+    def format(self, a: float) -> str:
+        written = f"{a:.2f}"
+        return written if float(written) < self.period else f"{0:.2f}"  # 359.999 is 0, not 360
