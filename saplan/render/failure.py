@@ -50,7 +50,7 @@ def missing(space: Product, rho: Float[np.ndarray, "K"], goal: Goal) -> list[str
         if not bool(meets(low[k], high[k], rho[k])):
             alone = np.arange(space.size) == k
             asked = format_goal(space, Goal(np.where(alone, low, -np.inf), np.where(alone, high, np.inf)))
-            found.append(f"{name} is {block.format(float(rho[k]))}, the goal is {asked}")
+            found.append(f"{name} is {block.format(float(rho[k]))} (goal {asked})")
     return found
 
 

@@ -18,7 +18,7 @@ const attributes = new AttributesView(find("attributes"), (name, value) => setGo
 const plan = new PlanView(
   find("path"), find("plan-summary"), find("options"), find("options-summary"), [find("plan-head"), find("options-head")],
 );
-const rules = new RulesView(find("rules"), find("symbols"), find("changes"), find("changes-summary"));
+const rules = new RulesView(find("rules"), find("symbols"), find("changes"), find("changes-name"), find("changes-summary"));
 const way = new WayView(find("way-card"), find("way"));
 const arm = new ArmView(find("arm-card"), find("arm"));
 const plane = new PlaneView(

@@ -20,8 +20,8 @@ const TOLD = {
 };
 
 export class RulesView {
-  constructor(root, symbols, changes, changesSummary) {
-    Object.assign(this, { root, symbols, changes, changesSummary });
+  constructor(root, symbols, changes, changesTitle, changesSummary) {
+    Object.assign(this, { root, symbols, changes, changesTitle, changesSummary });
   }
 
   // Show the rules of a world, as the server sends them, and the symbols of its first scene.
@@ -46,9 +46,10 @@ export class RulesView {
   // Show the changes of attributes that the agent has learnt to make, or that the rules allow.
   setChanges({ changes, learnt, known }) {
     const more = known > changes.length ? `, the first ${changes.length} of ${known}` : "";
+    this.changesTitle.textContent = learnt ? "What the agent knows" : "Changes";
     this.changesSummary.textContent = learnt
       ? `changes that it learnt to make, and the success of its attempts in training${more}`
-      : "changes that the rules allow";
+      : "of attributes, as the rules allow them";
     this.changes.replaceChildren(...changes.map(([name, change, share]) => changeRow(name, change, share)));
   }
 }
