@@ -31,6 +31,8 @@ class Watch:
     """Seed of the first map."""
     method: str = ""
     """The first method."""
+    rules: tuple[str, ...] = ()
+    """Other rules than those of the training, such as fewest=6 most=8 maps.largest=20."""
     world: str | None = None
     """The world of a run that is not in one of our games, as `my_world.py:name`; the file is run."""
 
@@ -52,7 +54,7 @@ def watch_command(arguments: list[str]) -> None:
     from saplan.viewer.server import serve
     from saplan.viewer.worlds import Worlds
 
-    worlds = Worlds(name, named_world(options.world))
+    worlds = Worlds(name, named_world(options.world), options.rules)
     first = worlds.first
     if options.method and options.method not in first.methods:
         raise unknown_name("method", options.method, first.methods)

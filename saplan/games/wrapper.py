@@ -63,3 +63,10 @@ class GameWrapper(Game[State]):
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(object.__getattribute__(self, "game"), name)
+
+
+def unwrapped(game: Game[Any]) -> Game[Any]:
+    """The game inside all wrappers."""
+    while isinstance(game, GameWrapper):
+        game = game.game
+    return game

@@ -33,6 +33,8 @@ class Alternatives:
     """Unit of the costs."""
     floor: float = 0.0
     """Transitions that are not more likely than this were cut."""
+    step_price: float = 0.0
+    """What one expected step costs in that unit; 0 where time has no price."""
 
 
 @dataclass(frozen=True)

@@ -245,7 +245,9 @@ class GraphOracle(OracleExecutor):
         if successors is None:
             return Decision(route.failure)
         cost = successors.with_first(steps)
-        alternatives = Alternatives(rho, successors.probability, steps.copy(), cost, self.oracle.change, "steps")
+        alternatives = Alternatives(
+            rho, successors.probability, steps.copy(), cost, self.oracle.change, "steps", step_price=1.0
+        )
         close = successors.nearer & np.isfinite(cost) & (successors.total <= successors.total.min() + SLACK)
         if not close.any():
             return Decision(route.failure, None, alternatives, route)
@@ -289,7 +291,7 @@ class MiningOracle(OracleExecutor):
         nearest, cost = by_change.argmin(axis=1), by_change.min(axis=1)
         leads, unknown = cost < FAR, np.full(len(cost), np.nan)
         steps, cost = np.where(leads, length[nearest] + 1, np.nan), np.where(leads, cost, np.inf)
-        alternatives = Alternatives(self.rho[task], unknown, steps, cost, self.oracle.change, "steps")
+        alternatives = Alternatives(self.rho[task], unknown, steps, cost, self.oracle.change, "steps", step_price=1.0)
         return Decision(Outcome.FOUND if leads.any() else Outcome.UNREACHABLE, chosen, alternatives)
 
     def remaining(self, task: int, length: Int[np.ndarray, "items"]) -> Float[np.ndarray, "items"]:

@@ -181,7 +181,7 @@ class PlanExecutor(PolicyExecutor[Any]):
         chosen = self._choose(rho, successors, cost)
         outcome = Outcome.FOUND if np.isfinite(cost[chosen]) else route.failure
         weighed = (rho, successors.probability, steps.copy(), cost)
-        alternatives = Alternatives(*weighed, self._change, "nats", self.planner.floor)
+        alternatives = Alternatives(*weighed, self._change, "nats", self.planner.floor, self.planner.time_weight)
         return Decision(outcome, chosen, alternatives, route)
 
     def _choose(self, rho: Float[np.ndarray, "K"], successors: Successors, cost: Float[np.ndarray, "C"]) -> int:

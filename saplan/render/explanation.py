@@ -68,6 +68,8 @@ class Explanation:
     options: tuple[Alternative, ...] = ()
     unit: str = ""
     """Unit of the costs."""
+    step_price: float = 0.0
+    """What one expected step costs in that unit; 0 where time has no price."""
     beyond: tuple[str, ...] = ()
     """Values on the path, or of the present ρ without one, that training never met, each in a sentence."""
 
@@ -94,7 +96,7 @@ def explain(agent: Agent, decision: Decision) -> Explanation:
     options = _options(agent, weighed, decision.chosen)
     rho = decision.plan.rho or (tuple(map(float, weighed.rho)),)
     beyond = agent.beyond(rho) if isinstance(agent, StructuredAgent) else ()
-    return Explanation(found, words, outcome.name.lower(), path, options, weighed.unit, beyond)
+    return Explanation(found, words, outcome.name.lower(), path, options, weighed.unit, weighed.step_price, beyond)
 
 
 def path_by_rules(agent: Agent, decision: Decision) -> list[Float[np.ndarray, "K"]]:

@@ -18,6 +18,7 @@ from saplan.planning.certificate import why_not
 from saplan.planning.printing import WIDTH, plan_row, shortened
 from saplan.render.ansi import scene_text, strong
 from saplan.render.explanation import Explanation, explain, path_by_rules
+from saplan.render.failure import why_failed
 from saplan.render.start import start
 
 HOLDS = "the goal holds already"
@@ -83,6 +84,12 @@ class Story:
         """The words of the transition that an attempt was for."""
         return name_of(self.agent.game, np.array(attempt.delta))
 
+    def failure(self, budget: int) -> tuple[str, ...]:
+        """Why the goal was not reached, in sentences."""
+        ending = "The budget is spent" if self.steps >= budget else "No change is possible any more"
+        attempts = ((self.name(attempt), attempt.success) for attempt in self.executor.result.attempts)
+        return why_failed(self.agent.game, self.now, self.goal, attempts, self.explanation, ending)
+
     def carry_out(self, budget: int) -> Iterator[tuple[list[Attempt], Explanation | None]]:
         """Step until the goal holds or the budget is spent; yields after each step the attempts that ended, and the
         next decision if it changes the plan.
@@ -147,7 +154,12 @@ def narrate(
             yield shortened(f"    new plan: {path}" if path else f"    no plan: {decision.words}", WIDTH)
     if after := scene_text(agent.game.scene(jax.tree.map(lambda x: x[0], story.executor.state)), colour):
         yield "\n" + after
-    yield f"\ngoal reached in {story.steps} steps" if story.done else f"\ngoal not reached within {budget} steps"
+    if story.done:
+        yield f"\ngoal reached in {story.steps} steps"
+        return
+    yield f"\ngoal not reached within {budget} steps"
+    for sentence in story.failure(budget):
+        yield textwrap.fill(f"  {sentence}", WIDTH, subsequent_indent="    ")
 
 
 def tell_json(

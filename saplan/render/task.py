@@ -18,8 +18,10 @@ from saplan.interpreter.program import interpretable
 from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_goal, planner_settings_for
 from saplan.planning.certificate import why_not
 from saplan.render.explanation import Explanation, explain
+from saplan.render.failure import why_failed
 from saplan.render.start import BUDGET, Rho, Start
 
+LARGEST_SEED = 2**31
 PATIENCE = 10.0
 """Seconds that a search may take while a person waits; a search that is cut short says so."""
 
@@ -59,6 +61,8 @@ class Moment:
     reached: bool
     ended: bool
     """Whether this is the last step: the goal is reached, the budget is spent, or no attribute can change any more."""
+    failure: tuple[str, ...] = ()
+    """Why the task ended without its goal, in sentences."""
 
 
 class Task:
@@ -66,7 +70,7 @@ class Task:
 
     def __init__(self, agent: Agent, begin: Start, goal: str, seed: int) -> None:
         """Make the first decision. `InputError` if the text is not a goal, or if the goal is out of reach."""
-        self.agent, self.game = agent, agent.game
+        self.agent, self.game, self.seed = agent, agent.game, seed
         self.goal: Goal = parse_goal(self.game.space, goal)
         reason = why_not(self.game, np.array(begin.rho), self.goal)
         if reason is not None:
@@ -104,7 +108,14 @@ class Task:
 
     def now(self, explanation: Explanation | None = None, tried: tuple[Tried, ...] = ()) -> Moment:
         """The task as it stands."""
-        return Moment(self.step, self._scene, self.history[-1], tried, explanation, self.reached, self.ended)
+        ended = self.ended
+        failure = self._failure() if ended and not self.reached else ()
+        return Moment(self.step, self._scene, self.history[-1], tried, explanation, self.reached, ended, failure)
+
+    def turned_to(self, goal: str) -> "Task":
+        """Another goal from the present state, with a budget of its own. `InputError` as for a first goal."""
+        begin = Start(self._state, self._scene, self.history[-1])
+        return Task(self.agent, begin, goal, (self.seed + self.step) % LARGEST_SEED)
 
     def forward(self) -> Moment:
         """Take one step, and make the decision that follows it."""
@@ -128,6 +139,11 @@ class Task:
         """Step until a given step, as after a reload of the page."""
         while self.step < step and not self.ended:
             self.forward()
+
+    def _failure(self) -> tuple[str, ...]:
+        ending = "The budget is spent" if self.step >= BUDGET else "No change is possible any more"
+        attempts = ((tried.name, tried.success) for tried in self.tried)
+        return why_failed(self.game, self.history[-1], self.goal, attempts, self.explanation, ending)
 
     def _rho(self) -> Rho:
         """The true ρ: people see the world as it is."""

@@ -9,6 +9,7 @@ import numpy as np
 from saplan.errors import InputError, unknown_name
 from saplan.games import GAMES, Game
 from saplan.games.rules import with_rules
+from saplan.games.wrapper import unwrapped
 from saplan.methods.agent import Agent
 from saplan.methods.oracle import Oracle
 from saplan.methods.registry import METHODS, find_method
@@ -20,7 +21,7 @@ from saplan.storage.manifest import AGENT, check_digest, digest, read_sealed, wr
 from saplan.training.config import RunConfig, config_from_json, write_attributes
 from saplan.training.hub import PREFIX, fetch_run
 from saplan.training.shipped import MANIFEST, ORACLE, STRUCTURED, shipped, shipped_methods
-from saplan.training.transfer import transfer, unwrapped
+from saplan.training.transfer import transfer
 
 __all__ = [
     "ARRAYS", "MANIFEST", "ORACLE", "find_agent", "load", "load_agent", "open_agent", "save_agent", "shipped",

@@ -6,7 +6,7 @@ from typing import Any
 from saplan.errors import InputError
 from saplan.games import Game
 from saplan.games.sight import limited
-from saplan.games.wrapper import GameWrapper
+from saplan.games.wrapper import unwrapped
 from saplan.methods.ablations import Ablated, ablated
 from saplan.methods.agent import Agent
 from saplan.methods.oracle import Oracle
@@ -45,13 +45,6 @@ def scaled_budget(game: Game[Any], trained: Game[Any]) -> int:
         return BUDGET
     here, there = (evaluate(one, ORACLE_TASKS, ORACLE_SEED, ORACLE_BUDGET).steps.mean() for one in oracles)
     return max(BUDGET, round(float(BUDGET * here / there)))
-
-
-def unwrapped(game: Game[Any]) -> Game[Any]:
-    """The game inside all wrappers."""
-    while isinstance(game, GameWrapper):
-        game = game.game
-    return game
 
 
 def check_same_kind(trained: Game[Any], game: Game[Any]) -> None:

@@ -1,6 +1,8 @@
 """Messages between the page and the server, as JSON. Incoming messages are checked field by field."""
 
+import base64
 import dataclasses
+import io
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -9,14 +11,18 @@ import numpy as np
 
 from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Homogeneous, Natural, Real
 from saplan.errors import InputError, unknown_name
-from saplan.games import Game, Switches, Tiles
+from saplan.games import Arm, Game, Switches, Tiles
 from saplan.games.scene import COLOURS, Scene
+from saplan.games.wrapper import unwrapped
 from saplan.render.start import BUDGET, Start
+from saplan.viewer.plain_rules import plain_rules
 from saplan.viewer.worlds import Worlds
 
 LONGEST_TEXT = 400
 """Most characters of a name or a goal."""
 LARGEST_NUMBER = 2**31 - 1
+LARGEST_SIDE = 640
+"""Pixels of a world's own picture."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +45,23 @@ class Step:
     id: int
 
 
-KINDS: dict[str, type[Open] | type[Step]] = {"open": Open, "step": Step}
+@dataclass(frozen=True)
+class Retarget:
+    """Give the task that was opened last another goal, from where it stands; then advance to a step of that."""
+
+    id: int
+    """A new number, which the answers repeat."""
+    goal: str
+    step: int
+
+
+Message = Open | Step | Retarget
+KINDS: dict[str, type[Message]] = {"open": Open, "step": Step, "goal": Retarget}
 MOST = {"step": BUDGET}
 """The largest number of a field, where it is not `LARGEST_NUMBER`."""
 
 
-def read(text: str) -> Open | Step:
+def read(text: str) -> Message:
     """The message of a text from the page; `InputError` if it is malformed."""
     try:
         said = json.loads(text)
@@ -106,7 +123,8 @@ def hello(worlds: Worlds, begin: Beginning) -> dict[str, Any]:
 
 
 def map_message(opened: Open, game: Game[Any], begin: Start) -> dict[str, Any]:
-    """Message with a fresh map and its attributes."""
+    """Message with a fresh map, its attributes and its rules."""
+    summary, points = plain_rules(game)
     return {
         "type": "map",
         "id": opened.id,
@@ -116,7 +134,17 @@ def map_message(opened: Open, game: Game[Any], begin: Start) -> dict[str, Any]:
         "scene": scene_data(begin.scene),
         "rho": list(begin.rho),
         "attributes": attributes_data(game, begin),
+        "rules": {"summary": summary, "points": points},
+        "arm": arm_data(game),
     }
+
+
+def arm_data(game: Game[Any]) -> dict[str, float] | None:
+    """Lengths of the arm and the place of the post; None for other games."""
+    known = unwrapped(game)
+    if not isinstance(known, Arm):
+        return None
+    return {name: getattr(known, name) for name in ("upper", "fore", "post", "distance", "radius")}
 
 
 def refusal(number: int | None, reason: str, kind: str = "error") -> dict[str, Any]:
@@ -133,7 +161,18 @@ def scene_data(scene: Scene) -> dict[str, Any]:
         "agent": list(scene.agent),
         "things": [[thing.row, thing.column, thing.shape, thing.colour] for thing in scene.things],
         "held": [list(entry) for entry in scene.inventory],
+        "picture": None if scene.picture is None else picture_data(scene.picture),
     }
+
+
+def picture_data(picture: np.ndarray) -> str:
+    """A PNG in base 64, at most `LARGEST_SIDE` pixels wide and high."""
+    from PIL import Image
+
+    image, data = Image.fromarray(np.asarray(picture, np.uint8)), io.BytesIO()
+    image.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
+    image.save(data, "PNG")
+    return base64.b64encode(data.getvalue()).decode("ascii")
 
 
 def attributes_data(game: Game[Any], begin: Start) -> list[dict[str, Any]]:

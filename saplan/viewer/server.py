@@ -36,6 +36,9 @@ LISTED = {
     "attributes.js": ("attributes.js", "text/javascript"),
     "plan.js": ("plan.js", "text/javascript"),
     "plane.js": ("plane.js", "text/javascript"),
+    "rules.js": ("rules.js", "text/javascript"),
+    "way.js": ("way.js", "text/javascript"),
+    "arm.js": ("arm.js", "text/javascript"),
     "icon.svg": ("icon.svg", "image/svg+xml"),
 }
 """All files that can be fetched: path → file and type."""

@@ -36,9 +36,14 @@ class Session:
             yield messages.refusal(None, str(error))
             return
         try:
-            yield from self._open(said) if isinstance(said, messages.Open) else self._step(said)
+            yield from self._answered(said)
         except InputError as error:
             yield messages.refusal(said.id, str(error))
+
+    def _answered(self, said: messages.Message) -> Iterator[Answer]:
+        if isinstance(said, messages.Open):
+            return self._open(said)
+        return self._step(said) if isinstance(said, messages.Step) else self._retarget(said)
 
     def _open(self, asked: messages.Open) -> Iterator[Answer]:
         self.task, self.number = None, asked.id
@@ -47,10 +52,11 @@ class Session:
         yield messages.map_message(asked, world.game, begin)
 
         from saplan.render.plane import plane_of
-        from saplan.viewer.task_messages import plane_message, spans_message
+        from saplan.viewer.task_messages import changes_message, plane_message, spans_message
 
-        yield spans_message(asked.id, world.game, begin)
+        yield spans_message(asked.id, world.game, begin.rho)
         agent = self.worlds.agent(asked.world, asked.method)
+        yield changes_message(asked.id, agent)
         plane = plane_of(agent)
         if plane is not None:
             yield plane_message(asked.id, plane)
@@ -69,6 +75,23 @@ class Session:
         self.task = task
         self.rehearsal = lambda: Task(agent, begin, asked.goal, asked.seed).forward()
         return task_message(asked.id, task)
+
+    def _retarget(self, asked: messages.Retarget) -> Iterator[Answer]:
+        if self.task is None:
+            raise InputError("no task is open: open one first")
+        self.number = asked.id
+
+        from saplan.viewer.task_messages import spans_message, task_message
+
+        yield spans_message(asked.id, self.task.game, self.task.history[-1])
+        try:
+            following = self.task.turned_to(asked.goal)
+        except InputError as error:
+            yield messages.refusal(asked.id, str(error), "impossible")
+            return
+        following.skip_to(asked.step)
+        before, self.task = self.task.step, following
+        yield task_message(asked.id, following, before)
 
     def _step(self, asked: messages.Step) -> Iterator[Answer]:
         if self.task is None or asked.id != self.number:

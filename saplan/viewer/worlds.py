@@ -4,13 +4,15 @@ Agents are loaded, and their modules imported, when they are first needed: a map
 """
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from saplan.errors import unknown_name
+from saplan.errors import InputError, unknown_name
 from saplan.games import GAMES, Game
-from saplan.training.shipped import ORACLE, shipped_methods, shipped_steps, steps_trained
+from saplan.games.rules import with_rules
+from saplan.training.shipped import ORACLE, STRUCTURED, shipped_methods, shipped_steps, steps_trained
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,9 @@ class World:
     example: str
     """A goal to begin with."""
     rules: Game[Any] | None = None
-    """The game of a run."""
+    """The game of a run, or one with other rules than usual."""
+    changed: tuple[str, ...] = ()
+    """The rules that differ from the usual ones, such as `most=8`."""
 
     @cached_property
     def game(self) -> Game[Any]:
@@ -48,26 +52,41 @@ EXAMPLES = {
 class Worlds:
     """All worlds, and the agents loaded so far."""
 
-    def __init__(self, run: str | None = None, world: Game[Any] | None = None) -> None:
-        """Enter the games with their shipped agents; a named run comes first. `InputError` if it is not a run."""
+    def __init__(self, run: str | None = None, world: Game[Any] | None = None, rules: Sequence[str] = ()) -> None:
+        """Enter the games with their shipped agents; a named run comes first. `InputError` if it is not a run.
+
+        `rules` such as `most=8` change those of the named run or game, and its agents move there.
+        """
         self._lock = threading.Lock()
         self._agents: dict[tuple[str, str], Any] = {}
         self.worlds: dict[str, World] = {}
         if run is not None and run not in GAMES:
-            self._add_run(run, world)
+            self._add_run(run, world, rules)
+        elif rules:
+            self._add_variant(run, rules)
         for name in sorted(GAMES, key=lambda name: name != run):  # stable: the named one first, then the usual order
             methods = shipped_methods(name)
             trained = (*(shipped_steps(name, method) for method in methods), None)
             self.worlds[name] = World(name, name, (*methods, ORACLE), trained, EXAMPLES.get(name, ""))
 
-    def _add_run(self, run: str, world: Game[Any] | None) -> None:
+    def _add_variant(self, game: str | None, rules: Sequence[str]) -> None:
+        """Enter a game with other rules, with the shipped agents that can move there and the oracle."""
+        if game is None:
+            raise InputError("--rules needs the name of a game or a run first")
+        name = " ".join([game, *rules])
+        trained = shipped_steps(game, STRUCTURED), None
+        rules_game = with_rules(GAMES[game](), rules)
+        example = EXAMPLES.get(game, "")
+        self.worlds[name] = World(name, game, (STRUCTURED, ORACLE), trained, example, rules_game, tuple(rules))
+
+    def _add_run(self, run: str, world: Game[Any] | None, rules: Sequence[str]) -> None:
         """Enter a run, with the shipped agents if its game is one of ours with default rules."""
         from saplan.training.config import is_ours
         from saplan.training.store import open_agent
 
-        agent, config, about = open_agent(run, world=world)
+        agent, config, about = open_agent(run, rules=rules, world=world)
         assert config is not None
-        game, method = config.game, config.method
+        game, method = agent.game if rules else config.game, config.method
         usual = game.name in GAMES and GAMES[game.name]() == game
         others = [name for name in shipped_methods(game.name) if usual and name != method]
         trained = (steps_trained(about), *(shipped_steps(game.name, name) for name in others), None)
@@ -101,4 +120,4 @@ class Worlds:
         from saplan.methods.oracle import Oracle
         from saplan.training.store import open_agent
 
-        return Oracle(world.game) if method == ORACLE else open_agent(world.kind, method)[0]
+        return Oracle(world.game) if method == ORACLE else open_agent(world.kind, method, world.changed)[0]

@@ -35,8 +35,8 @@ class Evidence(eqx.Module):
     """The range of every coordinate that training met, and how well opinions carried over beyond parts of it."""
 
     met: Float[Array, "2 K"]
-    """Least and greatest value met, or the end of the block; all values where the coordinate has no beyond. The first is
-    above the second without evidence.
+    """Least and greatest value met, or the end of the block; all values where the coordinate has no beyond. The first
+    is above the second without evidence.
     """
     shown: Float[Array, "2 K"]
     """Least and greatest value that networks are shown."""

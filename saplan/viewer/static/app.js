@@ -1,18 +1,26 @@
 // The page: the chosen task, the playback, and the views that show each message of the server.
 
+import { ArmView } from "./arm.js";
 import { AttributesView, boundsOf, withValue } from "./attributes.js";
 import { Connection } from "./connection.js";
 import { counted, html } from "./drawing.js";
 import { MapView } from "./map.js";
 import { PlanView } from "./plan.js";
 import { PlaneView } from "./plane.js";
+import { RulesView } from "./rules.js";
+import { WayView } from "./way.js";
 
 const find = (name) => document.getElementById(name);
 const STORAGE_KEY = "saplan";
 
-const map = new MapView(find("map"), find("inventory"));
+const map = new MapView(find("map"), find("inventory"), find("picture"), find("no-picture"));
 const attributes = new AttributesView(find("attributes"), (name, value) => setGoal(withValue(chosen.goal, name, value)));
-const plan = new PlanView(find("path"), find("plan-summary"), find("options"), find("options-summary"));
+const plan = new PlanView(
+  find("path"), find("plan-summary"), find("options"), find("options-summary"), [find("plan-head"), find("options-head")],
+);
+const rules = new RulesView(find("rules"), find("symbols"), find("changes"), find("changes-name"), find("changes-summary"));
+const way = new WayView(find("way-card"), find("way"));
+const arm = new ArmView(find("arm-card"), find("arm"));
 const plane = new PlaneView(
   find("plane-card"), find("plane"), find("heatmap"), find("plane-lines"), find("layer"), find("ramp"), setAmounts,
 );
@@ -24,6 +32,8 @@ let shown = { attributes: [], step: 0, ended: false, ready: false };
 let playing = false;
 let awaiting = false; // whether a step has been requested and not answered yet
 let shownAt = 0; // time of the last step
+let legs = []; // the goals of this task in order, with the steps taken towards each; the last is the present one
+let upcoming = []; // legs of a saved task that are still to be repeated after a reload
 const scores = new Map(); // task → method → last moment
 
 const connection = new Connection(receive, showProblem);
@@ -33,7 +43,7 @@ const connection = new Connection(receive, showProblem);
 function receive(message) {
   const handlers = {
     hello, map: showMap, spans: ({ spans }) => attributes.setSpans(spans), plane: showPlane, task: showTask, step: showStep,
-    impossible: showImpossible, error: showError,
+    changes: (known) => rules.setChanges(known), impossible: showImpossible, error: showError,
   };
   handlers[message.type]?.(message);
 }
@@ -46,15 +56,20 @@ function hello(message) {
   choose(first.world, first.method, first.seed, first.goal);
   const saved = savedProgress();
   playing = saved.playing;
-  open(saved.step);
+  open(saved.legs);
 }
 
 function showMap(message) {
   shown = { attributes: message.attributes, step: 0, ended: false, ready: false, rho: message.rho };
+  legs = [];
   map.reset(message.scene);
   attributes.reset(message.attributes, message.rho);
+  rules.reset(message.rules, message.scene, worlds.find(({ name }) => name === message.world)?.game);
+  arm.reset(message.arm, message.attributes, message.rho);
+  way.reset(message.attributes);
   plan.reset();
   plane.hide();
+  showFailure([]);
   markGoal();
   find("goal-problem").textContent = "";
   setStatus(chosen.goal ? "planning …" : "Set a goal: click a bead, a dial or a slider, or type.");
@@ -67,15 +82,26 @@ function showPlane(message) {
 }
 
 function showTask(message) {
+  const continues = legs.length > 0;
+  if (continues) legs.at(-1).step = message.before;
+  legs.push({ goal: message.goal.text, step: message.step });
   Object.assign(shown, { step: message.step, ended: message.ended, ready: true });
-  chosen.goal = message.goal.text;
+  if (!upcoming.length) chosen.goal = message.goal.text;
   if (document.activeElement !== find("goal")) find("goal").value = chosen.goal;
   attributes.setGoal(message.goal.low, message.goal.high);
   attributes.show(message.rho);
-  if (message.step) map.reset(message.scene);
-  plan.open(message);
-  plane.open(message);
+  arm.setGoal(message.goal.low, message.goal.high);
+  arm.show(message.rho);
+  if (continues) map.show(message.scene);
+  else if (message.step) map.reset(message.scene);
+  for (const view of [plan, plane, way]) view.open(message, continues);
   awaiting = false;
+  if (upcoming.length) {
+    const { goal, step } = upcoming.shift();
+    connection.retarget(goal, step);
+    return;
+  }
+  toAddress();
   saveProgress();
   showProgress(message);
   showControls();
@@ -86,11 +112,12 @@ function showStep(message) {
   awaiting = false;
   shownAt = performance.now();
   Object.assign(shown, { step: message.step, ended: message.ended });
+  legs.at(-1).step = message.step;
   map.show(message.scene);
   attributes.show(message.rho);
+  arm.show(message.rho);
   for (const tried of message.tried) if (tried.success !== null) map.ring(message.scene, tried.success);
-  plan.show(message);
-  plane.show(message);
+  for (const view of [plan, plane, way]) view.show(message);
   showProgress(message);
   saveProgress();
   showControls();
@@ -134,24 +161,44 @@ function choose(world, method, seed, goal) {
 }
 
 function methodLabel(name, steps) {
-  return steps === null ? name : `${name} (${Number((steps / 1e6).toPrecision(2))} M training steps)`;
+  return steps === null ? name : `${name} (${Number((steps / 1e6).toPrecision(2))} M steps)`;
 }
 
-function open(step = 0) {
+// Begin on a fresh map; the legs of a saved task are repeated one after the other.
+function open([first, ...rest] = [{ goal: chosen.goal, step: 0 }]) {
   shown.ready = false;
   awaiting = false;
   plan.reset();
   showControls();
-  const { world, method, seed, goal } = chosen;
+  const { world, method, seed } = chosen;
   toAddress();
   showScores();
-  connection.open(world, method, seed, goal, step);
+  upcoming = rest;
+  connection.open(world, method, seed, first.goal, first.step);
 }
 
+// Once the agent has taken a step, a new goal continues from where it is, and playing goes on.
 function setGoal(goal) {
   choose(chosen.world, chosen.method, chosen.seed, goal);
-  pause();
-  open();
+  find("goal-problem").textContent = "";
+  if (!legs.some(({ step }) => step > 0)) {
+    pause();
+    open();
+    return;
+  }
+  shown.ready = false;
+  awaiting = false;
+  toAddress();
+  showFailure([]);
+  markGoal();
+  if (goal) {
+    setStatus("planning …");
+    connection.retarget(goal, 0);
+  } else {
+    setStatus("Set a goal: the agent goes on from where it is.");
+    pause();
+  }
+  showControls();
 }
 
 // Set the goal to two amounts on the plane.
@@ -231,13 +278,19 @@ function setStatus(words) {
 function showProgress(moment) {
   const steps = counted(moment.step, "step");
   if (moment.reached) setStatus(`Goal reached in ${steps}.`);
-  else if (!moment.ended) setStatus(`step ${moment.step} of ${budget}`);
+  else if (!moment.ended) setStatus(`step ${moment.step} of ${budget}${legs.length > 1 ? " for this goal" : ""}`);
   else if (moment.step < budget) setStatus(`Goal not reached: after ${steps} no change is possible.`);
   else setStatus(`Goal not reached within ${steps}.`);
+  showFailure(moment.failure);
   if (moment.ended) {
     playing = false;
-    score(moment);
+    if (legs.length === 1) score(moment); // only tasks from the start of the map compare methods
   }
+}
+
+function showFailure(sentences) {
+  find("failure").replaceChildren(...sentences.map((sentence) => html("li", {}, sentence)));
+  find("failure").hidden = !sentences.length;
 }
 
 function taskKey() {
@@ -268,7 +321,7 @@ function showControls() {
   find("play").setAttribute("aria-pressed", playing);
   find("play").disabled = !shown.ready && !playing;
   find("step").disabled = idle || playing;
-  find("restart").disabled = !shown.ready || shown.step === 0;
+  find("restart").disabled = !legs.some(({ step }) => step > 0);
 }
 
 function markGoal() {
@@ -276,6 +329,7 @@ function markGoal() {
   const [low, high] = [0, 1].map((end) => bounds.map((pair) => pair[end]));
   attributes.setGoal(low, high);
   plane.setGoal(low, high);
+  arm.setGoal(low, high);
 }
 
 // --- address and storage ---
@@ -300,14 +354,14 @@ function toAddress() {
 
 // Save the step of this tab, so that a reload continues from there.
 function saveProgress() {
-  sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ task: `${taskKey()}|${chosen.method}`, step: shown.step, playing }));
+  sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ task: `${taskKey()}|${chosen.method}`, legs, playing }));
 }
 
 function savedProgress() {
-  const start = { step: 0, playing: false };
+  const start = { legs: undefined, playing: false };
   try {
     const saved = JSON.parse(sessionStorage.getItem(STORAGE_KEY));
-    return saved?.task === `${taskKey()}|${chosen.method}` ? saved : start;
+    return saved?.task === `${taskKey()}|${chosen.method}` && saved.legs.length ? saved : start;
   } catch {
     return start;
   }

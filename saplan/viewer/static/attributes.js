@@ -5,6 +5,10 @@ import { html, number, svg } from "./drawing.js";
 const MOST_BEADS = 14;
 const FEWEST_BEADS = 4;
 const MOST_STOPS = 24; // a dial with more positions has no stops drawn
+const MEANINGS = {
+  count: "a count, from 0 up", dial: "positions in a cycle: after the last comes the first", ring: "an angle or a phase",
+  real: "an amount with decimals", whole: "a whole number", label: "one of several names", tile: "a piece that can be turned and mirrored",
+};
 const CONDITION = /^([\w-]+?)(>=|<=|≥|≤|=)(.+)$/;
 
 // The conditions of a goal by attribute, such as red → ["red=2"].
@@ -71,10 +75,17 @@ class Row {
     this.control.setAttribute("tabindex", "0");
     this.control.setAttribute("role", "slider");
     this.control.setAttribute("aria-label", `goal for ${attribute.name}`);
-    const name = html("span", { class: "name" }, attribute.name, html("small", {}, attribute.symbol));
+    const kind = html("small", { title: `${attribute.symbol}: ${MEANINGS[attribute.kind]}` }, this.kindWords());
+    const name = html("span", { class: "name" }, html("span", { title: attribute.name }, attribute.name), kind);
     this.element = html("div", { class: "row", "data-name": attribute.name, "data-kind": attribute.kind }, name, this.control, this.words);
     this.listen();
     this.refresh();
+  }
+
+  // The kind of attribute in a word or two.
+  kindWords() {
+    const { kind, positions } = this.attribute;
+    return { count: "count", dial: `cycle of ${positions}`, ring: "angle", real: "amount", whole: "integer", label: "label", tile: "piece" }[kind];
   }
 
   listen() {
@@ -351,7 +362,7 @@ class Ring extends Row {
   }
 
   format(value) {
-    return number(Math.round(value * 100) / 100);
+    return number((Math.round(value * 100) / 100) % this.attribute.period);
   }
 
   build() {

@@ -41,6 +41,12 @@ export class Connection {
     this.send({ type: "open", id: this.number, world, method, seed, goal, step });
   }
 
+  // Give the open task another goal, from where it stands.
+  retarget(goal, step) {
+    this.number += 1;
+    this.send({ type: "goal", id: this.number, goal, step });
+  }
+
   step() {
     this.send({ type: "step", id: this.number });
   }

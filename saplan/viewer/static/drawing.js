@@ -39,3 +39,9 @@ export function number(value) {
 export function counted(count, noun) {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
+
+// A probability as text: "99.8 %".
+export function chanceWords(chance) {
+  const percent = (100 * chance).toFixed(1);
+  return `${percent === "100.0" ? "100" : percent} %`;
+}

@@ -6,9 +6,8 @@ const ICONS = { switch: "switch", chosen: "switch", hammer: "hammer", shoulder: 
 const SHARED = 0.68; // size of the agent and of a thing in the same cell
 
 export class MapView {
-  constructor(root, inventory) {
-    this.root = root;
-    this.inventory = inventory;
+  constructor(root, inventory, picture, absent) {
+    Object.assign(this, { root, inventory, picture, absent });
     this.things = new Map();
   }
 
@@ -17,6 +16,9 @@ export class MapView {
     this.root.replaceChildren();
     this.things.clear();
     const { width, height } = scene;
+    this.root.toggleAttribute("hidden", width === 0);
+    this.picture.hidden = !scene.picture;
+    this.absent.hidden = width > 0 || Boolean(scene.picture);
     this.root.setAttribute("viewBox", `-0.1 -0.1 ${width + 0.2} ${height + 0.2}`);
     this.root.append(svg("rect", { class: "floor", width, height, rx: 0.18 }), this.grid(width, height));
     for (const [row, column] of scene.walls) this.root.append(shape("wall", "grey", column, row, 1));
@@ -38,6 +40,8 @@ export class MapView {
 
   // Show the scene after a step.
   show(scene) {
+    if (scene.picture) this.showPicture(scene.picture);
+    if (scene.width === 0) return this.showInventory(scene.held);
     const [row, column] = scene.agent;
     const seen = new Set();
     let shared = false;
@@ -85,6 +89,16 @@ export class MapView {
     if (this.points.at(-1) === point) return;
     this.points.push(point);
     this.history.setAttribute("points", this.points.join(" "));
+  }
+
+  // Draw the picture of a world that has no map. The latest one wins if two are decoded at once.
+  async showPicture(data) {
+    const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+    this.latest = bytes;
+    const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+    if (this.latest !== bytes) return;
+    [this.picture.width, this.picture.height] = [image.width, image.height];
+    this.picture.getContext("2d").drawImage(image, 0, 0);
   }
 
   // Spread a ring from the agent when an attempt ends; its colour shows whether the attempt succeeded.

@@ -1,10 +1,10 @@
 // The plan as one list in the order of time: past attempts, the current one, planned ones. Below it, the alternatives.
 
-import { counted, html } from "./drawing.js";
+import { chanceWords, counted, html } from "./drawing.js";
 
 export class PlanView {
-  constructor(path, summary, options, optionsSummary) {
-    Object.assign(this, { path, summary, options, optionsSummary });
+  constructor(path, summary, options, optionsSummary, heads) {
+    Object.assign(this, { path, summary, options, optionsSummary, heads });
     this.reset();
   }
 
@@ -15,17 +15,20 @@ export class PlanView {
     this.path.replaceChildren();
     this.options.replaceChildren();
     this.summary.textContent = "";
-    this.optionsSummary.textContent = "possible first transitions";
+    this.optionsSummary.textContent = "what it could try first";
+    for (const head of this.heads) head.hidden = true;
   }
 
   setSummary(words) {
     this.summary.textContent = words;
   }
 
-  // Show a task up to its present step. Its earlier plans are unknown, and so is the number of replans.
-  open(task) {
+  // Show a task up to its present step. Its earlier plans are unknown, and so is the number of replans. A goal that was
+  // changed on the way keeps the attempts before it.
+  open(task, continues) {
+    const earlier = continues ? [...this.past, { note: ["⚑", `new goal: ${task.goal.text}`] }] : [];
     this.reset();
-    this.past = task.tried.map((tried) => ({ tried }));
+    this.past = [...earlier, ...task.tried.map((tried) => ({ tried }))];
     this.decision = task.decision;
     if (task.step) this.replans = NaN;
     this.draw(task);
@@ -38,7 +41,7 @@ export class PlanView {
       if (this.differs(moment.decision, moment.tried)) {
         const { path, words } = moment.decision;
         this.replans += 1;
-        this.past.push({ replan: path.length ? `new plan: ${counted(path.length, "transition")}` : words });
+        this.past.push({ note: ["↻", path.length ? `new plan: ${counted(path.length, "transition")}` : words] });
       }
       this.decision = moment.decision;
     }
@@ -56,8 +59,8 @@ export class PlanView {
 
   draw(moment) {
     const ahead = moment.reached ? [] : (this.decision?.path ?? []);
-    const rows = this.past.map((entry) => (entry.replan ? this.replanRow(entry.replan) : this.pastRow(entry.tried)));
-    if (!moment.ended) rows.push(...(this.decision?.beyond ?? []).map((words) => this.noteRow("!", words)));
+    const rows = this.past.map((entry) => (entry.note ? this.noteRow(...entry.note) : this.pastRow(entry.tried)));
+    if (!moment.ended) rows.push(...(this.decision?.beyond ?? []).map((words) => this.noteRow("⚠", `beyond training: ${words}`, "beyond")));
     ahead.forEach((planned, k) => rows.push(this.plannedRow(planned, k === 0 && !moment.ended)));
     if (moment.reached) rows.push(html("li", { class: "end good" }, html("span", { class: "text" }, "goal reached")));
     else if (moment.ended) rows.push(html("li", { class: "end bad" }, html("span", { class: "text" }, "goal not reached")));
@@ -73,14 +76,15 @@ export class PlanView {
     if (!ahead.length) return this.decision?.words ?? "";
     const known = ahead.every(({ chance }) => chance !== null);
     const all = ahead.reduce((product, { chance }) => product * chance, 1);
-    return `${counted(ahead.length, "transition")} to go${known ? `, p = ${all.toFixed(2)} without a failure` : ""}${replans}`;
+    const chance = known ? `; ${chanceWords(all)} that none of them fails` : "";
+    return `${counted(ahead.length, "transition")} to go${chance}${replans}`;
   }
 
   pastRow(tried) {
     const state = tried.success === null ? "changed" : tried.success ? "good" : "bad";
     const [sign, meaning] = { changed: ["·", "changed"], good: ["✓", "succeeded"], bad: ["✗", "failed"] }[state];
     const words = tried.success === false ? `failed after ${counted(tried.steps, "step")}` : `step ${tried.step}`;
-    const estimate = tried.chance === null ? "" : `, estimated p = ${tried.chance.toFixed(3)}`;
+    const estimate = tried.chance === null ? "" : `; the agent expected it to succeed with ${chanceWords(tried.chance)}`;
     return html(
       "li", { class: `past ${state}`, title: `${tried.change}${estimate}` },
       html("span", { class: "sign", role: "img", "aria-label": meaning }, sign), html("span", { class: "text" }, tried.name),
@@ -88,29 +92,28 @@ export class PlanView {
     );
   }
 
-  replanRow(words) {
-    return this.noteRow("↻", words);
-  }
-
-  noteRow(sign, words) {
-    return html("li", { class: "replan" }, html("span", { class: "sign" }, sign), html("span", { class: "text" }, words));
+  noteRow(sign, words, kind = "replan") {
+    return html("li", { class: kind }, html("span", { class: "sign" }, sign), html("span", { class: "text" }, words));
   }
 
   plannedRow(planned, current) {
     const item = html("li", { class: current ? "planned current" : "planned", title: planned.change });
     if (current) item.setAttribute("aria-current", "step");
     item.append(html("span", { class: "sign" }, current ? "▸" : ""), html("span", { class: "text" }, planned.name));
-    item.append(chanceBar(planned.chance), html("span", { class: "figures" }, figures(planned)));
+    item.append(chanceBar(planned.chance), ...figures(planned));
     return item;
   }
 
   drawOptions(moment) {
-    const { options = [], unit = "" } = this.decision ?? {};
+    const { options = [], unit = "", step_price: price = 0 } = this.decision ?? {};
     const costs = options.map((option) => option.cost).filter((cost) => cost !== null);
     const most = Math.max(...costs, 1e-9);
     const shown = moment.ended ? [] : options;
-    this.options.replaceChildren(...shown.map((option) => optionRow(option, most)));
-    this.optionsSummary.textContent = shown.length ? `cost to the goal in ${unit}, for each first transition` : "none";
+    this.options.replaceChildren(...shown.map((option) => optionRow(option, most, unit, price)));
+    this.optionsSummary.textContent = shown.length ? costWords(unit, price) : "none";
+    const [planHead, optionsHead] = this.heads;
+    planHead.hidden = moment.ended || !this.decision?.path.length;
+    optionsHead.hidden = !shown.length;
   }
 
   scrollToCurrent() {
@@ -119,12 +122,20 @@ export class PlanView {
   }
 }
 
-// Probability of success and expected steps, as far as the method estimates them.
+// Probability of success and expected steps, as far as the method estimates them, each under its heading.
 function figures({ chance, steps }) {
-  const words = [];
-  if (chance !== null) words.push(`p ${chance.toFixed(3)}`);
-  if (steps !== null) words.push(`~${counted(Math.round(steps), "step")}`);
-  return words.join(", ");
+  return [
+    html("span", { class: "figures percent" }, chance === null ? "" : chanceWords(chance)),
+    html("span", { class: "figures steps" }, steps === null ? "" : `~${counted(Math.round(steps), "step")}`),
+  ];
+}
+
+// What the costs of the alternatives mean.
+function costWords(unit, price) {
+  if (unit === "steps") return "cost of the whole way: the expected steps to the goal";
+  if (!price) return "cost of the whole way: −log of the chance that nothing fails; lower is better";
+  const half = Math.round(Math.LN2 / price);
+  return `cost of the whole way in steps: those that the agent expects, and more where it may fail (a chance of ½ counts like ${half})`;
 }
 
 function chanceBar(chance) {
@@ -134,16 +145,18 @@ function chanceBar(chance) {
   return bar;
 }
 
-function optionRow(option, most) {
+function optionRow(option, most, unit, price) {
   const item = html("li", { class: option.chosen ? "option chosen" : "option", title: option.change });
   const bar = html("span", { class: "cost-bar", "aria-hidden": "true" }, html("i"));
   bar.firstChild.style.width = `${option.cost === null ? 0 : Math.max(2, (100 * option.cost) / most)}%`;
-  const cost = option.cost === null ? option.note : option.cost.toFixed(2);
+  const worth = price ? `like ${counted(Math.round(option.cost / price), "step")}` : option.cost?.toFixed(2);
+  const cost = option.cost === null ? option.note : worth;
+  const exact = option.cost === null ? "" : `${option.cost.toFixed(2)} ${unit}`;
   const sign = html("span", { class: "sign" }, option.chosen ? "▸" : "");
   if (option.chosen) item.setAttribute("aria-current", "true");
   item.append(
-    sign, html("span", { class: "text" }, option.name), bar, html("span", { class: "cost" }, cost),
-    html("span", { class: "figures" }, figures(option)),
+    sign, html("span", { class: "text" }, option.name), bar, html("span", { class: "cost", title: exact }, cost),
+    ...figures(option),
   );
   return item;
 }

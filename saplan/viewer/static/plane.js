@@ -90,9 +90,9 @@ export class PlaneView {
     });
   }
 
-  open(task) {
+  open(task, continues) {
     if (!this.plane) return;
-    this.history = task.history;
+    this.history = continues ? [...this.history, ...task.history.slice(1)] : task.history;
     this.setGoal(task.goal.low, task.goal.high);
     this.setPlan(task.decision);
     this.draw();

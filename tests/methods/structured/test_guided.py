@@ -58,6 +58,7 @@ def test_what_training_never_met_is_answered(state) -> None:
     assert agent().plan(state, goal).outcome is Outcome.UNREACHABLE
     (route,) = agent().route_finder(SMALL)(RHO[None], one_goal(agent().game.space, goal), SMALL)
     assert isinstance(route, Route)
+    assert isinstance(route, Route)
     assert route.why == "no known change leads beyond green=15"
     met = jnp.array([[0.0] * 6, [8.0] * 3 + [13.0] * 3])
     evidence = Evidence(met, met, jnp.full((2, 6), 1000), jnp.ones((2, 6)), jnp.zeros((2, 6)))
