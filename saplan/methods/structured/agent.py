@@ -71,9 +71,10 @@ class StructuredAgent(eqx.Module):
         """Values on a path that training never met, each in a sentence, or the first combination of them."""
         space, rho = self.game.space, np.asarray(path, np.float32)
         found = self.evidence.sentences(space, rho)
-        if found or not np.asarray(self.evidence.present).any() or not self.uncertain:
+        least, greatest = np.asarray(self.evidence.met)
+        if found or not (least <= greatest).any() or not self.uncertain:
             return found
-        fresh = rho[~np.asarray(self.visited(space, jnp.asarray(rho)))]
+        fresh = rho[~np.asarray(_was_visited(self, rho))]
         return (f"{space.format(fresh[0])}: training never met these values together",) if len(fresh) else ()
 
     def act(self, key: PRNGKeyArray, state: Any, goal: Goal | str, planner: PlannerSettings = DEFAULT_PLANNER) -> int:
@@ -124,6 +125,11 @@ class StructuredAgent(eqx.Module):
     def trusted(self) -> Bool[Array, "C"]:
         """Whether each entry of 𝓑 is used in plans."""
         return self.memory.trusted(self.settings.rare)
+
+    @property
+    def planned(self) -> Bool[np.ndarray, "C"]:
+        """`trusted` on the host, without a compilation where programs are interpreted."""
+        return np.asarray(_trust(self)[0])
 
     @property
     def perceived(self) -> Game[Any]:
@@ -325,6 +331,12 @@ def edge_outlook(
     scores = agent.detector(agent.game.space, agent.familiar(rho)[:, None], agent.memory.delta[None])
     logit = scores.success if planner.calibrated else scores.feasible
     return jax.nn.log_sigmoid(logit), jnp.exp(jnp.clip(scores.log_steps, 0.0, 5.0))
+
+
+@interpretable
+@jax.jit
+def _was_visited(agent: StructuredAgent, rho: Float[Array, "n K"]) -> Bool[Array, "n"]:
+    return agent.visited(agent.game.space, rho)
 
 
 @interpretable

@@ -90,7 +90,7 @@ class GuidedSearch:
         if not all(isinstance(block, Cyclic) for block in space.blocks):
             return None
         deltas = np.asarray(self.agent.memory.delta, float)
-        costs = np.where(np.asarray(self.agent.trusted), 1.0, np.inf)
+        costs = np.where(self.agent.planned, 1.0, np.inf)
         for task in tasks:
             start, low, high = (np.asarray(side, float) for side in (task.rho, task.low, task.high))
             problem = Problem(space, start, low, high, deltas, costs)
@@ -153,7 +153,7 @@ class GuidedSearch:
             return
         self._priced = len(self.graph)
         self._delta = np.asarray(self.agent.memory.delta, float)
-        self._least = least_costs(self.graph, np.asarray(self.agent.trusted))
+        self._least = least_costs(self.graph, self.agent.planned)
         here, anywhere = np.zeros(self.agent.game.space.size), np.full(self.agent.game.space.size, np.inf)
         problem = Problem(self.agent.game.space, here, -anywhere, anywhere, self._delta, self._least)
         known = self.graph.expanded

@@ -90,7 +90,7 @@ def learnt_model(
     if not isinstance(agent, StructuredAgent):
         raise InputError("only structured agents have learnt a set of changes; this agent has no such model")
     planner = planner_settings_for(agent.settings) if planner is None else planner
-    entries = np.flatnonzero(np.asarray(agent.trusted))
+    entries = np.flatnonzero(agent.planned)
     size = agent.game.space.size
     free = np.full(size, np.inf)
     low, high = (-free, free) if goal is None else (np.asarray(goal.low, float), np.asarray(goal.high, float))
