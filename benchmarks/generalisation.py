@@ -15,7 +15,6 @@ import os
 import subprocess
 import sys
 import time
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,19 +105,35 @@ class Follow:
         progress(f"{self.options.only[0]}: {self.points[-1]}")
 
 
-@cache
 def budget_for(game: Game[Any], trained: Game[Any]) -> int:
     """The paper's budget of steps, scaled with the steps that the oracle needs here and in the trained game."""
     need, usual = (evaluate(Oracle(one), 200, TASK_SEED + 2, LONGEST).steps.mean() for one in (game, trained))
     return max(BUDGET, round(float(BUDGET * need / usual)))
 
 
-def measure(task: tuple[Path, str, int, str, str, int]) -> dict[str, Any]:
+def oracle_steps(world: tuple[str, str]) -> float:
+    """The mean steps that the oracle needs in a world."""
+    kind, point = world
+    return float(evaluate(Oracle(WORLDS[kind][point]), 200, TASK_SEED + 2, LONGEST).steps.mean())
+
+
+def read_needs(out: Path, pool: Any, wanted: list[tuple[Path, str, int, str, str, int]]) -> dict[str, float]:
+    """The oracle's steps in all worlds of these points, measured where the file does not have them yet."""
+    file = out / "oracle-steps.json"
+    known: dict[str, float] = json.loads(file.read_text()) if file.exists() else {}
+    kinds = dict.fromkeys(name.partition("-")[0] for _, name, *_ in wanted)
+    worlds = dict.fromkeys([*((kind, TRAINED) for kind in kinds), *((w[1].partition("-")[0], w[3]) for w in wanted)])
+    missing = [world for world in worlds if " ".join(world) not in known]
+    known |= {" ".join(world): steps for world, steps in zip(missing, pool.map(oracle_steps, missing, 1), strict=True)}
+    file.write_text(json.dumps(known))
+    return known
+
+
+def measure(task: tuple[Path, str, int, str, str, int, int]) -> dict[str, Any]:
     """One agent at one point."""
-    out, name, seed, point, variant, tasks = task
+    out, name, seed, point, variant, tasks, budget = task
     kind, _, method = name.partition("-")
     game, began = WORLDS[kind][point], time.time()
-    budget = budget_for(game, WORLDS[kind][TRAINED])
     agent = Oracle(game) if method == ORACLE else transfer(load_agent(out / name / str(seed))[0], game)
     result = evaluate(agent, tasks, TASK_SEED, budget, VARIANTS[variant])
     return {
@@ -196,7 +211,9 @@ def evaluate_command(options: argparse.Namespace) -> None:
     for core in sorted(os.sched_getaffinity(0), reverse=True) * processes:
         places.put(core)
     with context.Pool(processes, pin, (places,)) as pool:
-        for found in pool.imap_unordered(measure, wanted):
+        needs = read_needs(options.out, pool, wanted)
+        progress(f"the oracle's steps: {needs}")
+        for found in pool.imap_unordered(measure, [(*one, scaled(needs, one)) for one in wanted]):
             with (options.out / "points.jsonl").open("a") as file:
                 file.write(json.dumps(found) + "\n")
             progress(f"{found['name']} {found['seed']} {found['point']} {found['variant']}: {found['success']:.3f} "
@@ -206,6 +223,12 @@ def evaluate_command(options: argparse.Namespace) -> None:
                 break
     if options.json:
         write_result(options.json, gathered(options.out))
+
+
+def scaled(needs: dict[str, float], point: tuple[Path, str, int, str, str, int]) -> int:
+    """The paper's budget of steps, scaled with the steps that the oracle needs here and in the trained world."""
+    kind = point[1].partition("-")[0]
+    return max(BUDGET, round(BUDGET * needs[f"{kind} {point[3]}"] / needs[f"{kind} {TRAINED}"]))
 
 
 def pin(places: Any) -> None:
