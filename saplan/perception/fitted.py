@@ -18,7 +18,7 @@ from saplan.games.game import Game, Observation
 from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
 from saplan.perception.geometry import STRUCTURED, with_geometry
-from saplan.perception.labels import LARGEST_SIDE, Source, check_observation, stored_rules, source_from_json
+from saplan.perception.labels import LARGEST_SIDE, Source, check_observation, source_from_json, stored_rules
 from saplan.perception.observation import CELL, Observer
 from saplan.perception.regressor import LARGEST_CELL, LARGEST_HIDDEN, SURE, Regressor
 from saplan.storage.arrays import about_in, fill, header_of, largest_file, outline_of, to_arrays, to_bytes
