@@ -18,7 +18,7 @@ from saplan.games.game import Game, Observation
 from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
 from saplan.perception.geometry import STRUCTURED, with_geometry
-from saplan.perception.labels import LARGEST_SIDE, Source, check_observation, plain_rules, source_from_json
+from saplan.perception.labels import LARGEST_SIDE, Source, check_observation, source_from_json, stored_rules
 from saplan.perception.observation import CELL, Observer
 from saplan.perception.regressor import LARGEST_CELL, LARGEST_HIDDEN, SURE, Regressor
 from saplan.storage.arrays import about_in, fill, header_of, largest_file, outline_of, to_arrays, to_bytes
@@ -179,7 +179,7 @@ class FittedFile:
         if game.name != source.game:
             raise InputError(f"these attributes were fitted on {source.game or 'an unknown game'}, not on {game.name}")
         # As JSON text, in which true differs from 1.
-        if json.dumps(plain_rules(game), sort_keys=True) != json.dumps(source.rules, sort_keys=True):
+        if json.dumps(stored_rules(game), sort_keys=True) != json.dumps(source.rules, sort_keys=True):
             raise InputError(f"these attributes were fitted on {source.game} with other rules")
         if game.space != source.space or Observer(game, source.observation).shape != self.shape:
             raise InputError(f"these attributes were fitted on another version of {source.game}")

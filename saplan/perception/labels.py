@@ -175,10 +175,10 @@ def game_labels(game: Game[Any], observation: str, observations: np.ndarray, rho
     """Pairs of one of our games."""
     assert game.name in GAMES
     vocabulary = Observer(game, observation).vocabulary
-    return Labels(observations, rho, Source(game.space, vocabulary, game.name, plain_rules(game), observation))
+    return Labels(observations, rho, Source(game.space, vocabulary, game.name, stored_rules(game), observation))
 
 
-def plain_rules(game: Game[Any]) -> Any:
+def stored_rules(game: Game[Any]) -> Any:
     """The rules of a game as they return from a file."""
     return through_json(game.described()["rules"])
 
