@@ -2,6 +2,7 @@
 
 import io
 import re
+import resource
 import shutil
 import tempfile
 import time
@@ -34,6 +35,8 @@ class Solved:
     """The call of the planner, Java's start included, without reading the files."""
     search_seconds: float | None
     """Its own report of the search alone."""
+    cpu_seconds: float
+    """Processor time of Java, which does not depend on what else the machine does."""
 
 
 def missing() -> str | None:
@@ -57,7 +60,7 @@ def solve_with_enhsp(problem: Problem, engine: str = SATISFICING, limit: float =
         begin = time.perf_counter()
         read = PDDLReader().parse_problem(str(domain), str(task))
         after_reading = time.perf_counter()
-        log = io.StringIO()
+        log, used = io.StringIO(), children_seconds()
         with OneshotPlanner(name=engine) as planner:
             result = planner.solve(read, timeout=limit, output_stream=log)
         seconds = time.perf_counter() - after_reading
@@ -66,7 +69,14 @@ def solve_with_enhsp(problem: Problem, engine: str = SATISFICING, limit: float =
     transitions = None if result.plan is None else read_actions(str(a.action.name) for a in result.plan.actions)
     cost = None if transitions is None else valid_cost(problem, transitions)
     search = int(found[1]) / 1000 if found else None
-    return Solved(result.status.name, transitions, cost, after_reading - begin, seconds, search)
+    cpu = children_seconds() - used
+    return Solved(result.status.name, transitions, cost, after_reading - begin, seconds, search, cpu)
+
+
+def children_seconds() -> float:
+    """Processor time of all processes that this one has started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def valid_cost(problem: Problem, transitions: np.ndarray) -> float:

@@ -101,16 +101,18 @@ def cases(instances: int) -> Iterator[Case]:
 
 def measure_ours(case: Case, repetitions: int) -> dict[str, Any]:
     """Cost, lower bound and seconds of our plan, checked change by change."""
-    seconds = []
+    seconds, used = [], []
     for _ in range(repetitions + 1):
-        begin = time.perf_counter()
+        begin, cpu = time.perf_counter(), time.process_time()
         plan = find_plan(case.problem, case.feasible, nodes=NODES)
         seconds.append(time.perf_counter() - begin)
+        used.append(time.process_time() - cpu)
     if plan.found:
         check_path(case, plan)
     return {
         "status": plan.status.name, "cost": plan.cost, "bound": plan.bound, "changes": len(plan.transitions),
         "first": seconds[0], "seconds": seconds[1:], "median": statistics.median(seconds[1:]),
+        "cpu_median": statistics.median(used[1:]),
     }  # fmt: skip
 
 
@@ -126,7 +128,8 @@ def check_path(case: Case, plan: AlgebraicPlan) -> None:
 def data_of(solved: Solved) -> dict[str, Any]:
     """The answer of ENHSP for the result file."""
     return {"status": solved.status, "cost": solved.cost, "seconds": solved.seconds,
-            "search_seconds": solved.search_seconds, "read_seconds": solved.read_seconds}  # fmt: skip
+            "search_seconds": solved.search_seconds, "read_seconds": solved.read_seconds,
+            "cpu_seconds": solved.cpu_seconds}  # fmt: skip
 
 
 def compare(case: Case, repetitions: int, limit: float) -> dict[str, Any]:

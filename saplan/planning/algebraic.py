@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Float32, Int
 
 from saplan.planning.astar import astar
-from saplan.planning.equation import Cut, solve
+from saplan.planning.counts import Cut, solve
 from saplan.planning.graph import Edges
 from saplan.planning.heuristic import potential
 from saplan.planning.needs import Feasible

@@ -5,7 +5,8 @@ from jaxtyping import Float32
 
 from saplan.planning.graph import EdgeFunction, Graph
 from saplan.planning.route import Route
-from saplan.planning.search import LowerBound, search_in
+from saplan.planning.search import search_in
+from saplan.planning.side_by_side import LowerBound
 
 
 def astar(

@@ -19,7 +19,8 @@ from saplan.algebra.real import Continuous
 from saplan.games import Game
 from saplan.goals import Goal, format_goal
 from saplan.planning.checker import PARITY, Modular, RowName, Weighted, Weights, exact_rows
-from saplan.planning.equation import build_equation, solve
+from saplan.planning.counts import solve
+from saplan.planning.equation import build_equation
 from saplan.planning.problem import Problem
 from saplan.planning.proof import find_certificate
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from saplan.planning.equation import Cut
+from saplan.planning.counts import Cut
 from saplan.planning.needs import Feasible
 from saplan.planning.problem import Problem
 

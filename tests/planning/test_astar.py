@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from saplan.planning.astar import astar
-from saplan.planning.equation import solve
+from saplan.planning.counts import solve
 from saplan.planning.graph import Edges
 from saplan.planning.heuristic import potential
 from saplan.planning.problem import Problem

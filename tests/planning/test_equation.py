@@ -9,7 +9,7 @@ from saplan.games import Exchange
 from saplan.goals import meets
 from saplan.planning.algebraic import AlgebraicPlan, find_plan
 from saplan.planning.checker import check
-from saplan.planning.equation import solve
+from saplan.planning.counts import solve
 from saplan.planning.problem import Problem
 from saplan.planning.program import Limits, Status
 from saplan.planning.proof import find_certificate

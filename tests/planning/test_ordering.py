@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from saplan.algebra import Natural, Product
-from saplan.planning.equation import solve
+from saplan.planning.counts import solve
 from saplan.planning.ordering import order
 from saplan.planning.problem import Problem
 from tests.planning.known_worlds import always, exchange, switch_rules, switches
