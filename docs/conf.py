@@ -10,13 +10,15 @@ author = "the saplan authors"
 copyright = "2026, the saplan authors"
 release = importlib.metadata.version("saplan")
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
-exclude_patterns = ["pictures"]
+exclude_patterns = ["pictures", "theme"]
 nitpicky = False
 
 html_theme = "furo"
 html_title = f"saplan {release}"
 html_favicon = "../saplan/viewer/static/icon.svg"
 html_logo = "../saplan/viewer/static/icon.svg"
+html_static_path = ["theme"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 

@@ -44,8 +44,8 @@ COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
 EXIT_CODES = {InputError: 2, NotFiniteError: 3, NoPathError: 4}
 HELP = """
 `saplan COMMAND --help` lists a command's options; `saplan --version` prints the version.
-Exit codes: 0 done, 2 bad input, 3 a number was not finite, 4 no plan leads to the goal,
-130 and 143 stopped by Ctrl-C and SIGTERM."""
+Exit codes: 0 done, 1 a check found a mistake, 2 bad input, 3 a number was not finite,
+4 no plan leads to the goal, 130 and 143 stopped by Ctrl-C and SIGTERM."""
 
 
 def main(argv: list[str] | None = None) -> int:

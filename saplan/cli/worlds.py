@@ -116,7 +116,7 @@ def load_world(place: str) -> Any:
     if not hasattr(module, name):
         raise InputError(f"{path} does not define {name!r}; {listed}")
     if len(found) > 1:
-        print(f"{path}: {listed}; checking {name}", file=sys.stderr, flush=True)
+        print(f"{path}: {listed}; taking {name}", file=sys.stderr, flush=True)
     value = getattr(module, name)
     try:
         made = value() if callable(value) and not isinstance(value, Game) else value

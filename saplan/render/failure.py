@@ -62,7 +62,7 @@ def tried_sentences(attempts: list[tuple[str, bool | None]]) -> list[str]:
         return [f"The method, which has no attempts, made {_counted(len(attempts), 'change')}."]
     made, failed = (Counter(name for name, success in attempts if success is one) for one in (True, False))
     if not failed:
-        return [f"All {_counted(len(attempts), 'attempt')} succeeded."]
+        return [f"{_counted(len(attempts), 'attempt')}, none of them failed."]
     listed = [f"“{name}” failed {times} of {times + made[name]} times" for name, times in failed.most_common(NAMED)]
     return [f"{len(attempts)} attempts, {failed.total()} of them failed: {', '.join(listed)}."]
 

@@ -223,7 +223,7 @@ def _draw_chance(canvas: Canvas, plan_step: PlanStep, x: int, y: int) -> None:
     steps = ""
     if plan_step.steps is not None:
         steps = f"   {plan_step.steps:.0f} {'step' if round(plan_step.steps) == 1 else 'steps'}"
-    canvas.write(f"p {plan_step.chance:.2f}{steps}", x + 92, y, colour=palette.SOFT)
+    canvas.write(f"{100 * plan_step.chance:.1f} %{steps}", x + 92, y, colour=palette.SOFT)
 
 
 def _plate(canvas: Canvas, x: float, y: float, width: float, height: int, colour: Paint) -> None:

@@ -147,7 +147,8 @@ def narrate(
         for attempt in ended:
             words, end = story.name(attempt), "done" if attempt.success else "FAILED"
             now = changed_text(agent.perceived.space, attempt.rho, story.now) or "no change"
-            row = f"  step {story.steps:3d}: {shortened(words, 24):<24} {end} after {attempt.steps:2d} steps  → {now}"
+            time = f"{end} after {attempt.steps:2d} step{'' if attempt.steps == 1 else 's'}"
+            row = f"  step {story.steps:3d}: {shortened(words, 24):<24} {time:<21}  → {now}"
             yield shortened(row, WIDTH)
         if decision is not None:
             path = " → ".join(plan_step.name for plan_step in decision.path)

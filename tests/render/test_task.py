@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from saplan.errors import InputError
-from saplan.games import GAMES, Mining
+from saplan.games import GAMES, Mining, Switches
+from saplan.goals import parse_goal
+from saplan.render.failure import tried_sentences, why_failed
 from saplan.render.plane import plane_of
 from saplan.render.start import BUDGET, start
 from saplan.render.task import Task
@@ -131,8 +133,11 @@ class Asked:
 def test_a_session(worlds: Worlds) -> None:
     ask = Asked(worlds)
     asked = {"type": "open", "world": "switches", "method": "structured", "seed": SEED, "goal": GOAL}
-    fresh, spans, opened = ask(**asked, id=1, step=0)
-    assert [fresh["type"], spans["type"], opened["type"]] == ["map", "spans", "task"]
+    fresh, spans, changes, opened = ask(**asked, id=1, step=0)
+    assert [one["type"] for one in (fresh, spans, changes, opened)] == ["map", "spans", "changes", "task"]
+    assert {name for name, _, _ in changes["changes"]} == {name for name, _ in Switches().admissible()}
+    assert all(0 < share <= 1 for _, _, share in changes["changes"])
+    assert "switch shows one colour" in fresh["rules"]["summary"]
     assert spans["spans"][3] == [0.0, fresh["rho"][0]], "what is held is what was on the map"
     assert [one["kind"] for one in fresh["attributes"]] == ["count"] * 6 + ["dial"]
     assert fresh["attributes"][-1]["colours"] == ["red", "green", "blue"]
@@ -146,3 +151,57 @@ def test_a_session(worlds: Worlds) -> None:
     assert refused["type"] == "impossible"
     (nothing,) = ask(type="step", id=3)
     assert nothing["type"] == "error"
+
+
+def test_a_session_turns_to_another_goal(worlds: Worlds) -> None:
+    ask = Asked(worlds)
+    *_, opened = ask(type="open", world="switches", method="structured", seed=SEED, goal="red=1", id=1, step=5)
+    assert opened["step"] == 5
+    spans, turned = ask(type="goal", id=2, goal="blue=1", step=0)
+    assert (spans["type"], turned["type"], turned["before"], turned["step"]) == ("spans", "task", 5, 0)
+    assert turned["scene"]["agent"] == opened["scene"]["agent"], "it goes on from where it is"
+    _, refused = ask(type="goal", id=3, goal="blue=9", step=0)
+    assert refused["type"] == "impossible"
+    _, again = ask(type="goal", id=4, goal="blue=1", step=3)
+    assert (again["before"], again["step"]) == (0, 3), "an impossible goal leaves the task as it was"
+    (stepped,) = ask(type="step", id=4)
+    assert stepped["step"] == 4
+
+
+def test_turning_is_the_same_each_time(worlds: Worlds) -> None:
+    ends = []
+    for _ in range(2):
+        task = begun(worlds, "switches", "structured", "red=1")
+        task.skip_to(6)
+        later = task.turned_to("green=1")
+        later.skip_to(20)
+        ends.append((later.step, later.history, later.tried))
+    assert ends[0] == ends[1]
+
+
+def test_a_failure_says_why(worlds: Worlds) -> None:
+    """The baseline of mining does not get there; what it changed, and what is missing, is said."""
+    task = Task(worlds.agent("mining", "curriculum"), start(Mining(), 2), "m1=8 m2=6", 2)
+    task.skip_to(BUDGET)
+    missing, tried = task.now().failure
+    assert missing.startswith("The budget is spent: m1 is ")
+    assert "(goal m2=6.00)" in missing
+    assert "made" in tried
+    assert begun(worlds, "switches", "structured", "red=0").now().failure == (), "a goal that is reached has no failure"
+
+
+def test_attempts_are_counted() -> None:
+    tried = tried_sentences([("pick up red", True), ("pick up red", False), ("turn", False), ("turn", False)])
+    assert tried == ["4 attempts, 3 of them failed: “turn” failed 2 of 2 times, “pick up red” failed 1 of 2 times."]
+    assert tried_sentences([("turn", True)]) == ["1 attempt, none of them failed."]
+    assert tried_sentences([]) == ["No attribute changed."]
+
+
+def test_out_of_reach_is_said(worlds: Worlds) -> None:
+    """After a trade that cannot be undone, arithmetic says what is missing."""
+    agent = worlds.agent("switches", "oracle")
+    begin = start(agent.game, SEED)
+    explanation = Task(agent, begin, GOAL, SEED).explanation
+    goal = parse_goal(agent.game.space, "red=9")
+    said = why_failed(agent.game, begin.rho, goal, [], explanation, "The budget is spent")
+    assert said[-1].startswith("From here the goal is out of reach: red can become at most")

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("playwright")
 from playwright.sync_api import expect
 
+from saplan.viewer.worlds import EXAMPLES
 from tests.viewer.conftest import Server, found
 
 EASY = {"game": "switches", "method": "structured", "seed": 7, "goal": "red=1 green=1"}
@@ -65,9 +66,11 @@ def test_open_and_watch_a_goal_reached(tab: Any, server: Server) -> None:
     planned(tab)
     names = tab.locator("#path .planned .text").all_inner_texts()
     assert {"pick up red", "pick up green"} <= set(names)
-    assert re.fullmatch(r"p (0\.\d{3}|1\.000), ~(1 step|\d+ steps)", tab.inner_text("#path .current .figures"))
-    assert re.fullmatch(r"\d+ transitions to go, p = [01]\.\d\d without a failure", tab.inner_text("#plan-summary"))
-    says(tab, "#options-summary", "cost to the goal in nats")
+    assert re.fullmatch(r"(\d\d\.\d|100) %", tab.inner_text("#path .current .percent"))
+    assert re.fullmatch(r"~(1 step|\d+ steps)", tab.inner_text("#path .current .steps"))
+    assert re.fullmatch(r"\d+ transitions to go; [\d.]+ % that none of them fails", tab.inner_text("#plan-summary"))
+    says(tab, "#options-summary", "those that the agent expects, and more where it may fail")
+    assert re.fullmatch(r"like \d+ steps", tab.inner_text("#options .chosen .cost"))
     assert tab.locator("#options .chosen").count() == 1
     before = tab.get_attribute("#map .agent", "data-cell")
     fast_forward(tab)
@@ -189,12 +192,14 @@ def test_a_baseline_fails_at_the_same_task(tab: Any, server: Server) -> None:
     says(tab, "#status", "Goal not reached within 150 steps")
     says(tab, "#scores .good", "structured")
     says(tab, "#scores .bad", "curriculum failed after 150 steps")
+    says(tab, "#failure", "The budget is spent: m")
+    says(tab, "#failure", "which has no attempts, made")
 
 
 def test_the_oracle_plans_as_well(tab: Any, server: Server) -> None:
     visit(tab, server, method="oracle")
     planned(tab)
-    says(tab, "#options-summary", "in steps")
+    says(tab, "#options-summary", "the expected steps to the goal")
     fast_forward(tab)
     tab.click("#play")
     reached(tab)
@@ -215,6 +220,66 @@ def test_a_reload_continues_at_the_same_step(tab: Any, server: Server) -> None:
     assert tab.input_value("#goal") == "red=1 green=1"
     tab.click("#play")
     reached(tab)
+
+
+def test_a_goal_is_changed_on_the_way_and_the_agent_goes_on(tab: Any, server: Server) -> None:
+    visit(tab, server, goal="red=1")
+    planned(tab)
+    tab.locator("#speed").fill("8")
+    tab.click("#play")
+    expect(tab.locator("#status")).to_have_text(re.compile(r"step [3-9] of"), timeout=40_000)
+    row(tab, "blue").locator('[data-value="1"]').click()
+    says(tab, "#path", "new goal: red=1 blue=1")
+    says(tab, "#play", "pause")  # it goes on playing
+    reached(tab)
+    assert [row(tab, name).locator("b").inner_text() for name in ("red", "blue")] == ["1", "1"]
+    row(tab, "green").locator('[data-value="1"]').click()
+    says(tab, "#status", "step 0 of 150 for this goal")
+    assert row(tab, "red").locator("b").inner_text() == "1", "it goes on from where it is"
+    tab.locator("body").press(".")
+    says(tab, "#status", "step 1 of")
+    cell, path = tab.get_attribute("#map .agent", "data-cell"), tab.inner_text("#path")
+    tab.reload()
+    says(tab, "#status", "step 1 of 150 for this goal")
+    assert tab.get_attribute("#map .agent", "data-cell") == cell
+    assert tab.inner_text("#path") == path
+    tab.click("#restart")
+    says(tab, "#status", "step 0 of 150")
+    assert row(tab, "red").locator("b").inner_text() == "0", "a restart begins with the map"
+
+
+def test_an_impossible_goal_on_the_way_loses_nothing(tab: Any, server: Server) -> None:
+    visit(tab, server, goal="red=1")
+    planned(tab)
+    tab.locator("body").press(".")
+    says(tab, "#status", "step 1 of")
+    cell = tab.get_attribute("#map .agent", "data-cell")
+    tab.fill("#goal", "red=9")
+    tab.keyboard.press("Enter")
+    says(tab, "#goal-problem", "red can become at most")
+    tab.fill("#goal", "green=1")
+    tab.keyboard.press("Enter")
+    planned(tab)
+    assert tab.get_attribute("#map .agent", "data-cell") == cell
+    assert tab.inner_text("#goal-problem") == ""
+
+
+@pytest.mark.parametrize("game", ["switches", "exchange", "mining", "arm", "tiles"])
+def test_every_game_says_what_one_looks_at(browser: Any, server: Server, game: str) -> None:
+    """Rules, symbols and the agent's changes are on the page, and the lower third of a usual screen is used."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    visit(page, server, game=game, seed=0, goal=EXAMPLES[game])
+    planned(page)
+    expect(page.locator("#rules li")).not_to_have_count(0)
+    expect(page.locator("#changes li")).not_to_have_count(0)
+    assert page.locator("#symbols li").count() >= 3
+    assert page.locator("#way li").count() >= 2
+    assert page.is_visible("#arm-card") == (game == "arm")
+    ends = page.eval_on_selector_all(
+        ".column", "all => all.map(c => Math.max(...[...c.children].map(x => x.getBoundingClientRect().bottom)))"
+    )
+    assert min(ends) > 600, "every column reaches the lower third"
+    page.close()
 
 
 def test_two_tabs_do_not_disturb_each_other(tab: Any, browser: Any, server: Server) -> None:
@@ -269,6 +334,8 @@ def test_phone_width(browser: Any, server: Server, scheme: str) -> None:
     visit(page, server)
     planned(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360, "nothing sticks out"
+    current = page.locator("#path .current").bounding_box()
+    assert current["y"] + current["height"] <= 740, "the plan is on the screen, with the map"
     colours = page.evaluate("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
     light = [sum(map(int, re.findall(r"\d+", colour)[:3])) / 3 for colour in colours]
     assert (light[0] > light[1]) == (scheme == "light")

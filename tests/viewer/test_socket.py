@@ -142,6 +142,8 @@ def test_the_ninth_page_is_told_so(server: Server) -> None:
         ('{"type": "step", "id": 1, "run": "x"}', "no others"), ('{"type": "step", "id": 5}', "set a goal first"),
         (json.dumps({**OPEN, "seed": -1}), "seed must be a whole number"),
         (json.dumps({**OPEN, "step": 151}), "0..150"),
+        ('{"type": "goal", "id": 9, "goal": "red=1", "step": 0}', "open one first"),
+        ('{"type": "goal", "id": 9, "goal": 3, "step": 0}', "goal must be text"),
         (json.dumps({**OPEN, "goal": "r" * 401}), "400 characters"),
         (json.dumps({**OPEN, "world": "../x"}), "unknown game"),
     ],
