@@ -41,6 +41,14 @@ def adversarial(game: str, chance: random.Random) -> str:
             f"m1={a:.5f}±0.00001 m2={b:.5f}±0.00001", "hammer=1000000",
             f"m1>={12 + a / 13:.3f} m2>={5 + b / 3:.3f} hammer=1",
         ],
+        "arm": [
+            f"shoulder={25 * a:.4f}±{10 ** chance.uniform(-7, -2):.7f}", f"shoulder={25 * a:.2f} elbow={50 * b:.2f}",
+            f"shoulder={100 + 5 * a:.1f}±15 elbow={b:.1f}±1", f"elbow={50 * b:.5f}±0.00001",
+        ],
+        "tiles": [
+            f"red=m{few % 4} green={more % 4} blue=m{few % 3}", f"{colour}=m{few % 4} {other}={more % 4}",
+            f"{colour}={few % 4}", f"chosen={few % 3} {colour}=m{more % 4}",
+        ],
     }  # fmt: skip
     return chance.choice(shapes[game])
 
