@@ -36,6 +36,7 @@ class Odd(Game[Any]):
     slots: ClassVar[int] = SIDE * SIDE
     vocabulary: ClassVar[int] = 0
     picture: ClassVar[tuple[int, int, int]] = (SIDE, SIDE, 1)
+    cell: ClassVar[int] = 4
     credit: ClassVar[str] = "game"
     vital: ClassVar[tuple[str, ...]] = ("level",)
     misread: ClassVar[bool] = True
@@ -138,7 +139,17 @@ CHANGED = {
     Rounded: {"space", "attributes", "feasible"},
     Ablated: {"space"},
     FittedGame: {"misread", "attributes", "confidence", "place", "reset", "step", "anywhere", "tasks"},
-    FoundGame: {"space", "attributes", "truth", "confidence", "tasks", "described"},
+    FoundGame: {
+        "space",
+        "attributes",
+        "truth",
+        "confidence",
+        "tasks",
+        "described",
+        "admissible",
+        "feasible",
+        "rules_out",
+    },  # fmt: skip
     LimitedSight: {"slots", "observe"},
 }
 """Each is a change that its class is there to make."""
