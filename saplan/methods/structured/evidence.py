@@ -160,6 +160,8 @@ def _test(
     last = jnp.minimum(last, jnp.minimum(far, common) - grain)
     test = valid & (sign * value > last)
     limited = outcomes.rho.at[..., k].set(jnp.where(test, sign * last, value))
+    # A change that would use up more than the last value has no prediction there: planning masks it.
+    test &= space.contains(space.compose(limited, transitions[:, None]))
     right = (detector(space, limited, transitions[:, None]).success > 0) == outcomes.success
     part = jnp.ceil((sign * value - last) / jnp.maximum((far - last) / CELLS, grain)).astype(jnp.int32)
     member = test[..., None] & (jnp.clip(part, 1, CELLS)[..., None] == jnp.arange(1, CELLS + 1))
