@@ -148,7 +148,7 @@ class Exchange(Game[ExchangeState]):
             for i, j in self.pairs
         )
 
-    def rates_changed(self, held: Int[Array, "... q"]) -> Bool[Array, "... trades"]:
+    def rates_changed(self, held: Int[Array, "... q"] | Float[Array, "... q"]) -> Bool[Array, "... trades"]:
         """Whether the rates of every trade have changed."""
         given = held[..., jnp.array([i for i, _ in self.pairs])]
         return (given >= self.rates_change_at) & (self.rates_change_at > 0)
