@@ -66,7 +66,7 @@ def _footnotes() -> str:
     return "\n\n" + " ".join(note for note in notes if note)
 
 
-def needed_table() -> str:
+def samples_table() -> str:
     """Environment steps until the mean of all seeds reaches the paper's structured success, on held-back tasks."""
     lines = []
     for game in PAPER_STEPS:

@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 from algebra_tables import lake_table, needed_table, poses_table, suggest_table, worth_table
-from attribute_tables import error_table, learnt_success_table
+from attribute_tables import (
+    MINIGRID,
+    NOISE,
+    PIXEL_ERRORS,
+    PIXEL_SUCCESS,
+    attribute_table,
+    error_table,
+    learnt_success_table,
+)
 from common import RESULTS, ROOT, replace_table
 from generalisation_tables import (
     efficiency_table,
@@ -19,6 +27,7 @@ from generalisation_tables import (
 )
 from ogbench_tables import puzzle_details, puzzle_success, scene_success
 from reliability import reliability_table
+from reproduction import LADDER, RECIPE, ladder_table, rates_table, recipes_table, samples_table
 from speed_tables import (
     evaluations_table,
     games_table,
@@ -30,6 +39,7 @@ from speed_tables import (
     training_table,
     unstructured_table,
 )
+from unstated import UNSTATED, unstated_table
 from viewer import viewer_table
 
 from saplan.experiments.paper import PAPER
@@ -267,6 +277,24 @@ TABLES += tuple(
     for file, name, make in ALGEBRA
     if (RESULTS / f"{file}.json").exists()
 )
+
+ATTRIBUTES, REPRODUCTION = DOCS / "attributes.md", DOCS / "reproduction.md"
+PAPERS: tuple[tuple[Path, Path, str, Callable[[], str]], ...] = (
+    (RECIPE, REPRODUCTION, "recipes", recipes_table),
+    (RECIPE, REPRODUCTION, "steps needed", samples_table),
+    (RECIPE, REPRODUCTION, "label rates", rates_table),
+    (RECIPE, REPRODUCTION, "recipes in detail", lambda: detail_table(read_results(RECIPE))),
+    (LADDER, REPRODUCTION, "ladder", ladder_table),
+    (UNSTATED, REPRODUCTION, "unstated numbers", unstated_table),
+    (PIXEL_ERRORS, ATTRIBUTES, "pixel errors", attribute_table),
+    (PIXEL_ERRORS, ATTRIBUTES, "pixel losses", lambda: error_table(PIXEL_ERRORS)),
+    (NOISE, ATTRIBUTES, "noisy labels", lambda: error_table(NOISE)),
+    (MINIGRID, ATTRIBUTES, "minigrid errors", lambda: attribute_table(MINIGRID)),
+    (MINIGRID, ATTRIBUTES, "minigrid losses", lambda: error_table(MINIGRID)),
+    (PIXEL_SUCCESS, ATTRIBUTES, "success on pixels", lambda: learnt_success_table(PIXEL_SUCCESS, (100_000,))),
+)
+"""The paper's own recipe and attributes from pixels, where they were measured."""
+TABLES += tuple((document, name, make) for made, document, name, make in PAPERS if made.exists())
 
 
 if __name__ == "__main__":
