@@ -106,10 +106,10 @@ class PlanExecutor(PolicyExecutor[Any]):
     def ended(self, task: int, success: bool) -> None:
         """Record the attempt, and raise the cost of the edge if it failed."""
         super().ended(task, success)
-        if success:
+        if success and self.raised[task]:
             kept = self.model.after_success(self.raised[task], self.rho[task], int(self.transition[task]))
             self.raised[task] = list(kept)
-        else:
+        elif not success:
             # A new search has to look beyond the edges that it knows, now that one costs more. Where the search found
             # no path, higher costs change nothing.
             self.raised[task].append((self.rho[task], int(self.transition[task]), self.planner.penalty))
