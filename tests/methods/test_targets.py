@@ -106,6 +106,19 @@ def test_nothing_is_known_beyond_a_game_cut_off() -> None:
     assert lesson.execution_weight[0, 1].any()
 
 
+def test_rare_changes_are_not_learnt_about() -> None:
+    seldom = eqx.tree_at(lambda m: m.seen, MEMORY, jnp.array([100.0, 1.0, 100.0, 0.0], MEMORY.seen.dtype))
+    settings, rollout = replace(RULES, rare=0.02), Rollout.of(STEPS, lanes_after())
+    values = value_rollout(GAME, settings, indifferent(), rollout)
+    entry = MEMORY.index(GAME.space, rollout.flat.delta)
+    targets, subgoals = transition_targets(GAME.space, settings, seldom, entry, rollout, values, REWARD)
+    assert int(subgoals.used) == 2
+    assert np.asarray(subgoals.shared)[:2].tolist() == [list(COUNT_UP), list(DOWN)]
+    whole = taught()
+    np.testing.assert_allclose(targets.execution[:, :2], whole.execution.reshape(6, -1)[:, [UP_ENTRY, DOWN_ENTRY]])
+    assert not targets.execution_weight[:, 2:].any()
+
+
 def test_after_death_nothing_is_worth_anything() -> None:
     """The second lane's game does not run out of time at its second step: the world ends."""
     dead = eqx.tree_at(lambda s: s.lost, STEPS, STEPS.game_over)

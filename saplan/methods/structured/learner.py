@@ -172,19 +172,23 @@ def transition_targets(
     steps, flat = rollout.trajectory, rollout.flat
     made, entries = entry.reshape(steps.action.shape), jnp.arange(len(memory.key))
     assert reward is not None
+    # Rare changes come last and are not learnt about: each would cost as much as one that plans use.
+    trusted = memory.trusted(settings.rare)
+    order = jnp.argsort(~trusted, stable=True) if settings.rare else entries
 
     def execution(transition: tuple[Array, Array]) -> Float[Array, "time lanes"]:
         number, delta = transition
         return values.execution(delta, steps.changed & (made == number), steps.changed)
 
-    each = for_each_used(memory.used, (entries, memory.delta), execution, jnp.zeros(steps.action.shape))
-    weight = learnable(space, settings, memory, flat)
+    subgoals = Subgoals(memory.delta[order], jnp.sum(trusted, dtype=jnp.int32))
+    each = for_each_used(trusted[order], (order, memory.delta[order]), execution, jnp.zeros(steps.action.shape))
+    weight = (learnable(space, settings, memory, flat) & trusted)[:, order]
     explored = flat.usable if settings.relabel else flat.usable & flat.explores
     targets = Targets(
         flat.observation, flat.rho, flat.action, None, by_step(each), weight,
         values.exploration(reward).reshape(-1), explored,
     )  # fmt: skip
-    return targets, Subgoals(memory.delta, memory.size)
+    return targets, subgoals
 
 
 def learnable(space: Product, settings: StructuredSettings, memory: Memory, flat: Trajectory) -> Bool[Array, "n C"]:
