@@ -112,7 +112,7 @@ def main() -> None:
             print(f"seed {seed}, {goal}: {share:.1%} of {best[goal]:.1%}", flush=True)
         worst = min(share / best[goal] for goal, share in goals.items())
         print(f"seed {seed}: at least {worst:.1%} of the best on every goal", flush=True)
-    saplan.write_result(options.json, {"rows": rows}, "gymnasium")
+        saplan.write_result(options.json, {"rows": rows}, "gymnasium")
 
 
 if __name__ == "__main__":
