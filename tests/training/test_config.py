@@ -116,8 +116,10 @@ def test_numbers_of_a_run_beyond_all_sense(number: dict[str, Any]) -> None:
         config_from_json(config_of(Switches()).to_json() | number, Path("here.json"))
 
 
-@pytest.mark.parametrize(("steps", "points", "tasks"), [(5_000_000, 5, 200), (600_000, 5, 80), (60_000, 5, 8),
-                                                        (600_000, 1, 200), (8192, 5, 8), (600_000, 0, 200)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("steps", "points", "tasks"),
+    [(5_000_000, 5, 200), (600_000, 5, 80), (60_000, 5, 8), (600_000, 1, 200), (8192, 5, 8), (600_000, 0, 200)],
+)
 def test_a_short_training_is_evaluated_on_few_tasks(steps: int, points: int, tasks: int) -> None:
     assert run_config("switches", steps, 0, None, "structured", points).eval_tasks == tasks
     assert run_config("switches", steps, 0, None, "structured", points, 50).eval_tasks == 50, "unless told otherwise"
