@@ -255,17 +255,24 @@ def train_chunk(
     step = partial(method.update, game, settings, total)
     shapes = jax.eval_shape(lambda x: step(x)[1], learner)
     blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    blank = eqx.tree_at(lambda r: r.fault, blank, jnp.int32(NO_FAULT))
+    reports: Report = jax.tree.map(lambda x: jnp.zeros((size, *x.shape), x.dtype), shapes)
 
-    def one(carry: tuple[Learner[Knowledge], Array], k: Array) -> tuple[tuple[Learner[Knowledge], Array], Report]:
-        learner, fault = carry
-        continues = (k < count) & (largest_of_all(fault) == NO_FAULT)
-        learner, report = jax.lax.cond(continues, step, lambda x: (x, blank), learner)
-        fault = jnp.where(continues, first_fault(report, learner), fault)
-        return (learner, fault), eqx.tree_at(lambda r: r.fault, report, fault)
+    def continues(done: Array, fault: Array) -> Array:
+        return (done < jnp.minimum(count, size)) & (largest_of_all(fault) == NO_FAULT)
 
-    (learner, _), reports = jax.lax.scan(one, (learner, first_fault(blank, learner)), jnp.arange(size))
-    return learner, reports
+    def one(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        _, done, fault, learner, reports = carry
+        learner, report = step(learner)
+        fault = first_fault(report, learner)
+        reports = jax.tree.map(lambda rows, row: rows.at[done].set(row), reports, report)
+        return continues(done + 1, fault), done + 1, fault, learner, reports
+
+    # A loop that ends, and not a branch in each of its turns: a branch would copy the learner.
+    nothing, fault = jnp.int32(0), first_fault(blank, learner)
+    start = (continues(nothing, fault), nothing, fault, learner, reports)
+    _, done, fault, learner, reports = jax.lax.while_loop(lambda carry: carry[0], one, start)
+    faults = jnp.where(jnp.arange(size) >= done - (fault != NO_FAULT), fault, NO_FAULT)
+    return learner, eqx.tree_at(lambda r: r.fault, reports, faults)
 
 
 @eqx.filter_jit

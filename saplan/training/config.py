@@ -29,6 +29,12 @@ MOST = {"steps": 2**40, "seed": 2**31 - 1, "eval_points": 64, "eval_tasks": 100_
 """Upper bounds on the numbers of a run."""
 
 
+FEWEST_TASKS, MOST_TASKS = 8, 200
+"""Bounds on the tasks of an evaluation during training, unless their number is given."""
+SHARE, TASK_STEPS = 10, 150
+"""Evaluations during training play a tenth of the steps of training at most, up to so many for each task."""
+
+
 class OtherWorldError(InputError):
     """A run needs its world as an argument, or the given world is another one."""
 
@@ -72,12 +78,13 @@ def run_config(
     settings: Settings | None,
     method: str,
     eval_points: int = 5,
-    eval_tasks: int = 200,
+    eval_tasks: int | None = None,
 ) -> RunConfig:
     """The configuration of a run, with defaults in place of None."""
     game = make_game(game) if isinstance(game, str) else game
     settings = find_method(method).settings_for(game, False) if settings is None else settings
     steps = DEFAULT_STEPS.get(game.name, 5_000_000) if steps is None else steps
+    eval_tasks = affordable_tasks(steps, eval_points) if eval_tasks is None else eval_tasks
     free = [name for name, alone in zip(game.space.names, game.space.exogenous, strict=True) if alone]
     if free and method != "structured":
         raise InputError(f"{free[0]} changes by itself, and only the structured method can plan without it")
@@ -89,6 +96,11 @@ def run_config(
     if steps < per_update:
         raise InputError(f"steps must be at least lanes × rollout = {per_update}, got {steps}")
     return config
+
+
+def affordable_tasks(steps: int, eval_points: int) -> int:
+    """Tasks of every evaluation during training, so few in a short training that they take little of its time."""
+    return max(FEWEST_TASKS, min(MOST_TASKS, steps // (SHARE * TASK_STEPS * max(1, eval_points))))
 
 
 def config_from_json(data: Any, where: Path, world: Game[Any] | None = None) -> RunConfig:

@@ -51,7 +51,7 @@ def train(
     settings: Settings | None = None,
     out: Path | str | None = None,
     eval_points: int = 5,
-    eval_tasks: int = 200,
+    eval_tasks: int | None = None,
     progress: ProgressCallback | bool | None = None,
     method: str = "structured",
     save_every: float = SAVE_EVERY,
@@ -62,7 +62,8 @@ def train(
     """Train an agent on a game without any task, and return it.
 
     `out` is a directory for the configuration, metrics, checkpoints and the agent. The agent is evaluated
-    `eval_points` times on `eval_tasks` held-back tasks: at the end, half-way, at a quarter, and so on (0: never).
+    `eval_points` times on `eval_tasks` held-back tasks: at the end, half-way, at a quarter, and so on (0: never). By
+    default there are up to 200 tasks, fewer in a training of less than 1.5 M steps.
     In a terminal or notebook a bar shows the progress; `progress=False` hides it, True shows it anywhere, and a
     function is called with it. See `RunOptions` for `save_every`, `chunk`, `devices` and `log`.
     """

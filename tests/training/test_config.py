@@ -13,7 +13,7 @@ from saplan.games.grid import MapRules
 from saplan.methods.registry import settings_for
 from saplan.methods.structured.settings import StructuredSettings
 from saplan.storage.json_data import read_json, write_json
-from saplan.training.config import RunConfig, config_from_json
+from saplan.training.config import RunConfig, config_from_json, run_config
 from saplan.training.metrics import MetricsFile
 
 ODD: list[Game[Any]] = [
@@ -114,6 +114,15 @@ def test_rules_of_another_kind(rules: dict[str, Any]) -> None:
 def test_numbers_of_a_run_beyond_all_sense(number: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="must be a whole number in"):
         config_from_json(config_of(Switches()).to_json() | number, Path("here.json"))
+
+
+@pytest.mark.parametrize(
+    ("steps", "points", "tasks"),
+    [(5_000_000, 5, 200), (600_000, 5, 80), (60_000, 5, 8), (600_000, 1, 200), (8192, 5, 8), (600_000, 0, 200)],
+)
+def test_a_short_training_is_evaluated_on_few_tasks(steps: int, points: int, tasks: int) -> None:
+    assert run_config("switches", steps, 0, None, "structured", points).eval_tasks == tasks
+    assert run_config("switches", steps, 0, None, "structured", points, 50).eval_tasks == 50, "unless told otherwise"
 
 
 @pytest.mark.parametrize("data", [None, [], "text", 5])
