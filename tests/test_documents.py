@@ -126,7 +126,7 @@ def test_the_page_on_planning_shows_real_output(elsewhere: Path, capsys: pytest.
 
 
 def test_the_guide_to_worlds_runs(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The examples of docs/your-world.md, one after the other; a sketch of a call names things that it does not make."""
+    """The examples of docs/your-world.md, one after the other; a sketch of a call is left out."""
     names: dict[str, object] = {}
     for kind, text in blocks(DOCS / "your-world.md"):
         if kind == "python" and not text.startswith("world = saplan.jax_world("):
