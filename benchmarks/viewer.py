@@ -51,6 +51,8 @@ PHOTOGRAPHED = {
     "switches": ("red=1 green=1 blue=1", 1, 9),
     "exchange": ("red=0 green=0 blue=3", 0, 8),
     "mining": ("m1=3 m2=5", 3, 14),
+    "arm": ("shoulder=180 elbow=0", 0, 14),
+    "tiles": ("red=0 green=1 blue=m0", 0, 9),
 }
 """Goal, seed of the map and step of the pictures."""
 
@@ -202,7 +204,7 @@ def photograph(browser: Any, address: str, game: str, path: Path, **look: Any) -
         page.locator("body").press(".")
         page.get_by_text(f"step {step + 1} of").wait_for()
     page.wait_for_timeout(1500)  # until the page is still
-    page.screenshot(path=path, full_page="phone" in path.name)
+    page.screenshot(path=path)
     context.close()
 
 
@@ -211,13 +213,14 @@ def take_pictures(browser: Any) -> None:
     from saplan.cli import main as saplan
 
     server = Watching("switches")
-    wide, narrow = {"viewport": {"width": 1280, "height": 780}}, {"viewport": {"width": 390, "height": 844}}
+    wide, narrow = {"viewport": {"width": 1440, "height": 900}}, {"viewport": {"width": 390, "height": 844}}
     for game in PHOTOGRAPHED:
         photograph(browser, server.address, game, PICTURES / f"watch-{game}.png", **wide)
     photograph(browser, server.address, "mining", PICTURES / "watch-dark.png", color_scheme="dark", **wide)
     photograph(browser, server.address, "switches", PICTURES / "watch-phone.png", **narrow)
     server.stop()
-    for game, (goal, seed, _) in PHOTOGRAPHED.items():
+    for game in GOALS:
+        goal, seed, _ = PHOTOGRAPHED[game]
         saplan(["render", game, "--goal", goal, "--seed", str(seed), "--out", str(PICTURES / f"film-{game}.gif")])
 
 

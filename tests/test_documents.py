@@ -1,5 +1,6 @@
 """The documents: their tutorials and commands run as printed, at small sizes; the site builds; nothing is forgotten."""
 
+import functools
 import io
 import os
 import re
@@ -12,6 +13,7 @@ import pytest
 
 import saplan
 from saplan.cli import COMMANDS, main
+from saplan.cli.completion import options_of
 from saplan.training.progress import Progress
 from saplan.training.tensorboard import TAGS
 from tests.reliability.tiny import SIZES, SMALL, STEPS
@@ -19,6 +21,7 @@ from tests.reliability.tiny import SIZES, SMALL, STEPS
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+CODE = re.compile(r"^```\w*\n.*?^```|^(?:    \S.*\n)+", flags=re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 SIZE = ", ".join(f"{name}={value}" for name, value in SIZES.items())
 SHORTER: dict[str, str | Callable[[re.Match[str]], str]] = {
@@ -31,10 +34,10 @@ SHORTER: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^saplan card (\S+)$": r"saplan card \1 --tasks 2 --budget 10",
     r"check (\S+)": r"check \1 --steps 60 --lanes 8",
     r"suggest (\S+)": r"suggest \1 --steps 2000 --lanes 8",
-    r"lanes=32, minibatches=4": SIZE,
+    r"lanes=32, minibatches=4|lanes=64, minibatches=8": SIZE,
     r"1?[05]00?_000, out=\"runs/jax": f'{STEPS}, settings=saplan.StructuredSettings({SIZE}), out="runs/jax',
-    r"1?[05]00?_000": str(STEPS),
-    r"tasks=100|agent, 100": lambda found: found[0].replace("100", "2"),
+    r"1?[05]00?_000|300_000": str(STEPS),
+    r"tasks=100|agent, [13]00": lambda found: re.sub("[13]00", "6", found[0]),
     r"--world (\S+) --goal": r"--world \1 --anyway --budget 5 --goal",
 }
 """Small sizes in place of the printed ones: tests show that everything runs, `docs/results.md` how well."""
@@ -120,6 +123,36 @@ def test_the_page_on_planning_shows_real_output(elsewhere: Path, capsys: pytest.
         assert len(shown) > 1, command
         for line in shown:
             assert line == "…" or line in printed, (command, line)
+
+
+def test_the_guide_to_worlds_runs(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The examples of docs/your-world.md, one after the other; a sketch of a call is left out."""
+    names: dict[str, object] = {}
+    for kind, text in blocks(DOCS / "your-world.md"):
+        if kind == "python" and not text.startswith("world = saplan.jax_world("):
+            exec(compile(shorter(text), "your-world.md", "exec"), names)
+    shown = capsys.readouterr().out
+    assert "row=0 column=0 passenger=taxi" in shown, "success for every goal"
+
+
+PRINTED = re.compile(r"^(?:    |\$ |)(saplan [a-z-]+ [^#\n]*)", flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", [*sorted(DOCS.glob("*.md")), ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
+def test_every_printed_command_exists(page: Path) -> None:
+    """Long trainings and benchmarks are not run here; their commands and options must at least be known."""
+    for line in PRINTED.findall("\n".join(CODE.findall(page.read_text(encoding="utf-8")))):
+        command, *words = shlex.split(line)[1:]
+        assert command in COMMANDS, line
+        known = known_options(command)
+        for word in words:
+            assert not word.startswith("--") or word.split("=")[0] in known, line
+
+
+@functools.cache
+def known_options(command: str) -> set[str]:
+    more = {"train": {"--paper", "--nodes", "--set"}}
+    return {*options_of(COMMANDS[command][1]), *more.get(command, ())}
 
 
 def test_what_is_not_run_here_is_run_where_it_says() -> None:

@@ -43,6 +43,10 @@ class GymState(ExternalState):
     """The episode ended by the rules, not by its time limit."""
 
 
+NAMELESS = "<lambda>"
+"""The name of a function without one."""
+
+
 @dataclass(frozen=True, eq=False)
 class GymWorld(ExternalWorld[GymState]):
     """A Gymnasium environment as a game."""
@@ -179,9 +183,20 @@ def gym_world(
     player = functools.partial(GymPlayer, maker, attributes, space, endless, hold)
     if normalise:
         player = functools.partial(player, reader=_normalising(player, normalise, waves))
-    called = name or (make if isinstance(make, str) else str(getattr(make, "__name__", "world")))
     host, workers = _hosts(player, processes)
+    called = name or _name_of(make, maker)
     return GymWorld(host, workers, called, tuple(goals), tuple(places), tuple(vital))
+
+
+def _name_of(make: Callable[[], gymnasium.Env[Any, Any]] | str, maker: Callable[[], gymnasium.Env[Any, Any]]) -> str:
+    """The name of a world that was given none: the environment's id, the function's name, or that of the class."""
+    known = make if isinstance(make, str) else str(getattr(make, "__name__", NAMELESS))
+    if known != NAMELESS:
+        return known
+    env = maker()
+    found = type(env.unwrapped).__name__ if env.spec is None else env.spec.id
+    env.close()
+    return found
 
 
 def _hosts(

@@ -26,7 +26,7 @@ def plain_rules(game: Game[Any]) -> tuple[str, list[str]]:
         return _arm(known)
     if isinstance(known, Tiles):
         return _tiles(known)
-    return OWN_WORLD, [f"Actions: {', '.join(known.actions)}."]
+    return OWN_WORLD, [f"The agent chooses among {len(known.actions)} actions at every step."]
 
 
 def _switches(game: Switches) -> tuple[str, list[str]]:

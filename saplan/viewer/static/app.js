@@ -161,7 +161,9 @@ function choose(world, method, seed, goal) {
 }
 
 function methodLabel(name, steps) {
-  return steps === null ? name : `${name} (${Number((steps / 1e6).toPrecision(2))} M steps)`;
+  if (steps === null) return name;
+  const words = steps < 1e6 ? `${Math.round(steps / 1e3)} k` : `${Number((steps / 1e6).toPrecision(2))} M`;
+  return `${name} (${words} steps)`;
 }
 
 // Begin on a fresh map; the legs of a saved task are repeated one after the other.

@@ -47,8 +47,8 @@ export class WayView {
   }
 
   row(attribute, k) {
-    const [past, ahead] = [this.past.map((rho) => rho[k]), this.ahead.map((rho) => rho[k])];
-    const [low, high] = [this.goal.low[k], this.goal.high[k]];
+    const [unrolled, low, high] = interval(attribute, this.goal.low[k], this.goal.high[k]);
+    const [past, ahead] = [this.past, this.ahead].map((path) => path.map((rho) => unrolled(rho[k])));
     const all = [...past, ...ahead, ...[low, high].filter((bound) => bound !== null)];
     const [least, most] = [Math.min(...all), Math.max(...all, Math.min(...all) + 1)];
     const count = Math.max(past.length + ahead.length - 1, 1);
@@ -62,6 +62,16 @@ export class WayView {
     const words = `${attribute.name}: ${past.length - 1} changes so far, ${ahead.length} planned`;
     return html("li", { title: words }, html("span", { class: `name kind-${attribute.colour}` }, attribute.name), chart);
   }
+}
+
+// A goal's interval and how values are drawn against it: an angle by its shortest way from the middle of the goal.
+function interval(attribute, low, high) {
+  if (attribute.kind !== "ring" || low === null || high === null) return [(value) => value, low, high];
+  const { period } = attribute;
+  const wrapped = (value) => ((value % period) + period) % period;
+  const width = wrapped(high - low);
+  const unrolled = (value) => wrapped(value - low - width / 2 + period / 2) - period / 2;
+  return [unrolled, -width / 2, width / 2];
 }
 
 // A staircase: a value holds until the next change.
