@@ -91,7 +91,8 @@ def test_plan_for_people(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = said(capsys, "plan", str(run), "--goal", "red=1", "--budget", "20", "--anyway")
     for words in ("goal  red=1", "Plan: ", "Carrying it out", "☻"):
         assert words in printed
-    assert printed.rstrip().splitlines()[-1].startswith("goal ")
+    last = printed.rstrip().rpartition("\n\n")[2]
+    assert last.startswith("goal "), "with the reason below it, if it was not reached"
 
 
 def test_a_plan_to_where_one_is(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
