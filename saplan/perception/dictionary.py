@@ -115,7 +115,7 @@ class Candidate:
             return Counts(steps, None, FEW)
         if not self.line or isinstance(self.block, Continuous):
             return Counts(steps, None, len(values))
-        ends = values[:, None] + codes
+        ends = values[: steps.shape[1], None] + codes  # the last values may never have been left
         return Counts(steps, (ends >= values[0]) & (ends <= values[-1]), len(values))
 
 

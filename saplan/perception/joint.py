@@ -79,7 +79,7 @@ def _apart(both: Seen, n: int, turn: Candidate) -> Choice:
              Seen(both.context, both.before // n, both.after // n, both.weight)]  # fmt: skip
     codes = turn.codes(parts[0]) * 4 + np.where(parts[1].changed, 1, 0)
     steps, kinds = symbols(both.context, both.place, codes, both.weight)
-    places = both.values % n
+    places = both.values[: steps.shape[1]] % n
     moved = places[:, None] + kinds // 4
     allowed = (moved >= 0) & (moved < n) if turn.line else None
     counts = Counts(steps, allowed, 2 * n)

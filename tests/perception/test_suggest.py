@@ -162,6 +162,13 @@ def test_the_unit_of_a_quantity_does_not_matter(scale: float) -> None:
     assert block.period == pytest.approx(5 * scale, rel=1e-4)
 
 
+def test_a_value_that_was_never_left() -> None:
+    """The game ended there, or the play did."""
+    played = transitions(moved((1, 0, 0), lambda x: x % 6), [0.0], steps=400)
+    last = np.argmax(played.after[:, 0] == 5)
+    assert suggest(played.first(int(last) + 1)).verdicts[0].names == ("x",)
+
+
 def test_a_dial_and_a_flag_that_are_one_element() -> None:
     def rule(rng: Any, x: Any, a: int) -> Any:
         k, f = x
