@@ -30,6 +30,7 @@ from speed_tables import (
     training_table,
     unstructured_table,
 )
+from update_tables import speed_tables
 from viewer import viewer_table
 
 from saplan.experiments.paper import PAPER
@@ -210,10 +211,10 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "results.md", "taxi", taxi),
     (DOCS / "results.md", "minigrid", minigrid),
     (DOCS / "results.md", "craftax", craftax),
-    (DETAILS, "games", games_table),
+    (DOCS / "speed.md", "games", games_table),
     (DETAILS, "planning", planning_table),
-    (DETAILS, "training", training_table),
-    (DETAILS, "lanes", lanes_table),
+    (DOCS / "speed.md", "training", training_table),
+    (DOCS / "speed.md", "lanes", lanes_table),
     (DOCS / "attributes.md", "attribute errors", error_table),
     (DOCS / "attributes.md", "success with learnt attributes", learnt_success_table),
     (DOCS / "reliability.md", "reliability", reliability_table),
@@ -267,6 +268,7 @@ TABLES += tuple(
     for file, name, make in ALGEBRA
     if (RESULTS / f"{file}.json").exists()
 )
+TABLES += tuple((DOCS / "speed.md", name, make) for name, make in speed_tables())
 
 
 if __name__ == "__main__":
