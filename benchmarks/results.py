@@ -40,6 +40,7 @@ from speed_tables import (
     unstructured_table,
 )
 from unstated import UNSTATED, unstated_table
+from update_tables import speed_tables
 from viewer import viewer_table
 
 from saplan.experiments.paper import PAPER
@@ -220,10 +221,10 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "results.md", "taxi", taxi),
     (DOCS / "results.md", "minigrid", minigrid),
     (DOCS / "results.md", "craftax", craftax),
-    (DETAILS, "games", games_table),
+    (DOCS / "speed.md", "games", games_table),
     (DETAILS, "planning", planning_table),
-    (DETAILS, "training", training_table),
-    (DETAILS, "lanes", lanes_table),
+    (DOCS / "speed.md", "training", training_table),
+    (DOCS / "speed.md", "lanes", lanes_table),
     (DOCS / "attributes.md", "attribute errors", error_table),
     (DOCS / "attributes.md", "success with learnt attributes", learnt_success_table),
     (DOCS / "reliability.md", "reliability", reliability_table),
@@ -290,6 +291,7 @@ TABLES += tuple(
     for file, name, make in ALGEBRA
     if (RESULTS / f"{file}.json").exists()
 )
+TABLES += tuple((DOCS / "speed.md", name, make) for name, make in speed_tables())
 
 ATTRIBUTES, REPRODUCTION = DOCS / "attributes.md", DOCS / "reproduction.md"
 PAPERS: tuple[tuple[Path, Path, str, Callable[[], str]], ...] = (

@@ -139,12 +139,16 @@ def training_table() -> str:
 
 
 def lanes_table() -> str:
-    """Steps per second of training by the number of lanes, on an accelerator."""
+    """Steps per second of training by game and number of lanes, on an accelerator."""
     entries = read_benchmark("benchmark-training-lanes")["entries"]
-    speeds = ["steps/s", *(quantity(entry["median"]) for entry in entries)]
-    shares = ["of the machine's matrix products", *(f"{entry['share_of_limit']:.2%}" for entry in entries)]
-    header = ["lanes", *(f"{entry['lanes']:,}" for entry in entries)]
-    return markdown_table(header, [speeds, shares]) + measured_on("benchmark-training-lanes")
+    lanes = sorted({entry["lanes"] for entry in entries})
+    cells = {(entry["game"], entry["lanes"]): entry for entry in entries}
+    rows = []
+    for game in dict.fromkeys(entry["game"] for entry in entries):
+        mine = [cells.get((game, number)) for number in lanes]
+        rows.append([game, *("" if entry is None else quantity(entry["median"]) for entry in mine)])
+    header = ["steps/s", *(f"{number:,} lanes" for number in lanes)]
+    return markdown_table(header, rows) + measured_on("benchmark-training-lanes")
 
 
 def unstructured_table() -> str:

@@ -149,7 +149,7 @@ CHANGED = {
         "admissible",
         "feasible",
         "rules_out",
-    },  # fmt: skip
+    },
     LimitedSight: {"slots", "observe"},
 }
 """Each is a change that its class is there to make."""
