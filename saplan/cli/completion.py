@@ -10,7 +10,7 @@ from saplan.cli.options import read_options, take_first
 from saplan.errors import unknown_name
 
 SHELLS = ("bash", "zsh", "fish")
-NAMED = ("play", "train", "games", "label", "evaluate", "plan", "watch", "render")
+NAMED = ("play", "train", "games", "label", "evaluate", "plan", "export", "suggest", "watch", "render")
 """Commands whose first argument can be the name of a game."""
 
 

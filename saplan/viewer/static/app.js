@@ -162,7 +162,7 @@ function choose(world, method, seed, goal) {
 
 function methodLabel(name, steps) {
   if (steps === null) return name;
-  const words = steps < 1e6 ? `${Math.round(steps / 1e3)} k` : `${Number((steps / 1e6).toPrecision(2))} M`;
+  const words = steps < 0.95e6 ? `${Math.round(steps / 1e3)} k` : `${Number((steps / 1e6).toPrecision(2))} M`;
   return `${name} (${words} steps)`;
 }
 
