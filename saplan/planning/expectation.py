@@ -5,6 +5,7 @@ one change may overshoot where another would not. Here a transition has several 
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +33,8 @@ ENOUGH = 1e-3
 
 KEPT = 64
 """Batches of edges that are kept: a plan asks about the ρ along it more than once."""
+PLACES = 3
+"""Places at which a change must have failed before failures count for their surroundings."""
 SAME = np.float32(1e-3)
 """Share of a cell within which two ρ count as equal."""
 
@@ -277,12 +280,18 @@ class ExpectedRoute:
 def raised_near(
     rho: Float32[np.ndarray, "K"], raised: Raised, landscape: Landscape, transitions: int
 ) -> Float64[np.ndarray, "C"]:
-    """Added cost of every transition at one ρ: a failure counts less, the farther away it was."""
+    """Added cost of every transition at one ρ: failures in several places count, the less the farther away they were.
+
+    One failure elsewhere may be bad luck, such as the yield of one hammer; failures in `PLACES` places are a boundary.
+    """
     total, near = np.zeros(transitions), landscape.reach > 0
     reach = np.where(near, landscape.reach, 1.0)
+    places = Counter(transition for _, transition in {(place.tobytes(), transition) for place, transition, _ in raised})
     for place, transition, added in raised:
         away = np.abs(place - rho)
-        if np.all(near | (away <= landscape.cells * SAME)):
+        if np.all(away <= landscape.cells * SAME):
+            total[transition] += added
+        elif places[transition] >= PLACES and np.all(near | (away <= landscape.cells * SAME)):
             total[transition] += added * np.exp2(-np.sum(np.where(near, away / reach, 0.0) ** 2))
     return total
 

@@ -1,5 +1,6 @@
 """An agent whose changes are uncertain plans in expectation; one whose changes are not does not."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import jax
@@ -68,9 +69,10 @@ def test_an_unvisited_combination_needs_a_change_that_is_sure() -> None:
 def test_a_failure_counts_for_its_surroundings_on_reals_alone() -> None:
     reach = np.array([1.0, 0.0], np.float32)
     landscape = Landscape(np.array([0.125, 1.0], np.float32), lambda rho: None, 10, reach=reach)  # type: ignore[arg-type,return-value]
-    raised = [(np.array([3.0, 1.0], np.float32), 2, 2.0)]
+    failed = (np.array([3.0, 1.0], np.float32), 2, 2.0)
+    far = [(np.array([place, 1.0], np.float32), 2, 2.0) for place in (30.0, 60.0)]
 
-    def cost(*rho: float) -> float:
+    def cost(*rho: float, raised: Sequence[tuple[np.ndarray, int, float]] = (failed, *far)) -> float:
         added = raised_near(np.array(rho, np.float32), raised, landscape, 4)
         assert not added[[0, 1, 3]].any()
         return float(added[2])
@@ -79,6 +81,9 @@ def test_a_failure_counts_for_its_surroundings_on_reals_alone() -> None:
     assert cost(4.0, 1.0) == cost(2.0, 1.0) == 1.0, "half at the reach"
     assert cost(6.0, 1.0) < 0.01
     assert cost(3.0, 0.0) == 0.0, "another count is another place"
+    assert cost(3.0, 1.0, raised=[failed]) == 2.0
+    assert cost(4.0, 1.0, raised=[failed] * 3) == 0.0, "failures in one place may be one unlucky draw"
+    assert cost(4.0, 1.0, raised=[failed, far[0]]) == 0.0
 
 
 def test_a_task_on_mining_is_carried_out() -> None:
