@@ -35,8 +35,9 @@ SURE = 0.9
 """Probability from which on a change may lead to a combination of values that training never visited."""
 CELL = 2
 """Grains per cell of the grid for plans in expectation."""
-REACH = 8
-"""Cells of that grid within which a failure counts for its surroundings too: a boundary is no single point."""
+REACH = 0
+"""Cells of that grid within which a failure counts for its surroundings too. It costs success where failures are bad
+luck, as on mining, so it is off."""
 
 
 class StructuredAgent(eqx.Module):
