@@ -5,11 +5,13 @@ import json
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Integer, Natural, Real
 from saplan.cli import main
+from saplan.envs.jax_env import jax_world
 from saplan.errors import InputError
 from saplan.games import make_game
 from saplan.goals import Goal
@@ -160,6 +162,24 @@ def test_the_unit_of_a_quantity_does_not_matter(scale: float) -> None:
     block = found.verdicts[0].block
     assert isinstance(block, Circle)
     assert block.period == pytest.approx(5 * scale, rel=1e-4)
+
+
+class Hungry:
+    """A count that an action raises, and hunger that grows every 25 steps in all games at the same time."""
+
+    def reset_env(self, key: Any, params: Any) -> tuple[Any, Any]:
+        return jnp.zeros(2), jnp.zeros(2)
+
+    def step_env(self, key: Any, state: Any, action: Any, params: Any) -> tuple[Any, Any, float, bool, Any]:
+        after = jnp.stack([(state[0] + (action == 1)) % 4, state[1] + 1])
+        return after, after, 0.0, False, {}
+
+
+def test_hunger_that_comes_at_the_same_time_in_all_games() -> None:
+    world = jax_world(Hungry(), raw_space("count", "hunger"), lambda seen, state: state // jnp.array([1, 25]), [], 3)
+    count, hunger = suggest(play_freely(world, 100_000)).verdicts
+    assert hunger.exogenous
+    assert not count.exogenous
 
 
 def test_a_value_that_was_never_left() -> None:
