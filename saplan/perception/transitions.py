@@ -114,7 +114,8 @@ def _play(
         return state, (before, before, jnp.zeros(lanes, jnp.int32), jnp.zeros(lanes, bool))
 
     def maybe(state: State, step: tuple[Array, PRNGKeyArray]) -> tuple[State, tuple[Array, ...]]:
-        return jax.lax.cond(step[0] < steps, one, none, state, step[1])
+        played: tuple[State, tuple[Array, ...]] = jax.lax.cond(step[0] < steps, one, none, state, step[1])
+        return played
 
     return jax.lax.scan(maybe, state, (jnp.arange(most), jax.random.split(key, most)))
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -162,6 +163,21 @@ def test_the_unit_of_a_quantity_does_not_matter(scale: float) -> None:
     block = found.verdicts[0].block
     assert isinstance(block, Circle)
     assert block.period == pytest.approx(5 * scale, rel=1e-4)
+
+
+def test_drift_that_was_hardly_tried_is_undecided() -> None:
+    """Three trials cannot show that no action causes it, but the changes follow no action either."""
+    drift = transitions(lambda rng, x, a: (x + (rng.random() < 0.1)) % 7, [0.0], steps=400)
+    few = replace(drift, moves=drift.moves[:1], stays=drift.stays[:1])
+    assert not suggest(few).verdicts[0].decided
+    dial = transitions(lambda rng, x, a: (x + (a == 0 and rng.random() < 0.3)) % 7, [0.0], steps=400)
+    assert suggest(replace(dial, moves=dial.moves[:1], stays=dial.stays[:1])).verdicts[0].decided
+
+
+def test_an_order_that_fits_by_chance_is_not_a_dial() -> None:
+    """In the order 0, 1, 3, 4, 2 these maps turn by 3 or 4, depending on the label."""
+    found = verdict(table([4, 2, 4, 1, 3], [0, 0, 4, 1, 3], STAY5), [0.0])
+    assert isinstance(found.block, Categorical)
 
 
 class Hungry:
