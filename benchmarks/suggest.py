@@ -8,7 +8,7 @@ worlds are drawn by `benchmarks/random_worlds.py` from seeds that its numbers we
 
 - right, if the block is that of the rules; the resolution of ℝ may differ by a factor of 2, the period of S¹ by 1 %;
 - equivalent, if another block has the same changes, such as ℕ and ℤ/2 for two values;
-- undecided, if the margin is below 8 bits, and unseen, if random play never changed it;
+- undecided, if the margin is below 8 bits, and unseen, if random play never changed it or saw two of its values only;
 - wrong, if the answer is another one, given with confidence.
 """
 
@@ -53,6 +53,8 @@ def judged(truth: Block, one: Verdict) -> str:
     """One verdict against the block that the rules of a world have."""
     if not one.decided:
         return UNSEEN if one.evidence == "never changed" else UNDECIDED
+    if one.evidence.startswith("two values") and not _two_valued(truth):
+        return UNSEEN
     if isinstance(truth, Exogenous) or one.exogenous:
         return RIGHT if isinstance(truth, Exogenous) and one.exogenous else WRONG
     block = one.candidate.block
@@ -64,7 +66,7 @@ def judged(truth: Block, one: Verdict) -> str:
         return RIGHT if isinstance(block, Categorical) and block.bins == truth.bins else WRONG
     if block.symbol == truth.symbol:
         return RIGHT
-    return EQUIVALENT if one.evidence.startswith("two values") and _two_valued(truth) else WRONG
+    return EQUIVALENT if one.evidence.startswith("two values") else WRONG
 
 
 def _two_valued(truth: Block) -> bool:

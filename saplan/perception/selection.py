@@ -18,6 +18,8 @@ CLEAR = 12.0
 """Most bits against it for changes that stopped at the ends of the range."""
 HOLE = 3.0
 """Most bits, besides the name of the place, for a change that is never made at a place where it would be expected."""
+HOLE_IN_NEW_ORDER = 16.0
+"""The same where values were put in another order, since some order of a few labels fits almost any rules."""
 
 
 class Choice(NamedTuple):
@@ -68,14 +70,15 @@ def _describe(seen: Seen, one: Candidate, ends: Float[np.ndarray, "contexts plac
         changes = int((ends[..., 1:].sum(axis=0) > 0).sum())
     else:
         counts = one.counts(seen)
-        bits, changes = algebra_bits(counts), distinct(counts)
+        hole = HOLE if list(one.order) == sorted(one.order) else HOLE_IN_NEW_ORDER
+        bits, changes = algebra_bits(counts, hole), distinct(counts)
     if ends is not None:
         set_to = pooled_bits(Counts(ends, None, values)) + _parameters(ends, values)
         bits = np.minimum(bits, set_to + (0 if one.labels else ASSIGNED))
     return Choice(float(bits.sum()) + one.bits, one, changes)
 
 
-def _holes(counts: Counts) -> Float[np.ndarray, "contexts"]:
+def _holes(counts: Counts, most: float) -> Float[np.ndarray, "contexts"]:
     """Bits of the places where a change was never made, though pooled frequencies lead to expect it."""
     steps = counts.steps
     other = steps.sum(axis=1, keepdims=True) - steps
@@ -83,15 +86,15 @@ def _holes(counts: Counts) -> Float[np.ndarray, "contexts"]:
     expected = np.where(steps > 0, 0.0, shares * steps.sum(axis=-1, keepdims=True))
     if counts.allowed is not None:
         expected = np.where(counts.allowed, expected, 0.0)
-    bits = np.minimum(np.log2(np.e) * expected, HOLE + np.log2(max(2, steps.shape[1])))
+    bits = np.minimum(np.log2(np.e) * expected, most + np.log2(max(2, steps.shape[1])))
     each: Float[np.ndarray, "contexts"] = bits[..., STAY + 1 :].sum(axis=(1, 2))
     return each
 
 
-def algebra_bits(counts: Counts) -> Float[np.ndarray, "contexts"]:
+def algebra_bits(counts: Counts, hole: float = HOLE) -> Float[np.ndarray, "contexts"]:
     """Bits of changes that are pooled over places: code, parameters and exceptions."""
     parameters = _parameters(counts.steps, 2 * min(counts.ends, FEW))
-    bits: Float[np.ndarray, "contexts"] = pooled_bits(counts) + parameters + _holes(counts)
+    bits: Float[np.ndarray, "contexts"] = pooled_bits(counts) + parameters + _holes(counts, hole)
     return bits
 
 

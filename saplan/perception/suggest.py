@@ -113,7 +113,9 @@ def suggest(played: Transitions) -> Suggestion:
     pairs = best_apart(dihedral_pairs(played, seen, choices, drifts))
     joined = {k for one in pairs for k in one.columns}
     alone = {
-        k: _verdict(name, seen[k], choices[k], int(drifts[k])) for k, name in enumerate(played.names) if k not in joined
+        k: _unless_uncaused(_verdict(name, seen[k], choices[k], int(drifts[k])), _caused_bits(played, k, seen[k]))
+        for k, name in enumerate(played.names)
+        if k not in joined
     }
     blocks = {k: one.block for k, one in alone.items()}
     for pose in best_apart(grid_poses(played, blocks)):
@@ -132,6 +134,25 @@ def _drifting(played: Transitions) -> np.ndarray:
     free = (played.moves & ~played.stays).sum(axis=0)
     exogenous = (free >= UNCAUSED) & (free >= BY_ITSELF * played.moves.sum(axis=0)) & (played.actions > 1)
     return np.where(exogenous, free, 0)
+
+
+def _caused_bits(played: Transitions, k: int, seen: Seen) -> float:
+    """Evidence that actions cause the changes of an attribute, in bits: trials, or changes that follow few actions."""
+    if (played.moves & played.stays)[:, k].sum() >= UNCAUSED or played.actions < 2:
+        return np.inf
+    steps, changes = (
+        np.bincount(seen.context, weight, played.actions) for weight in (seen.weight, seen.weight * seen.changed)
+    )
+    total, some = changes.sum(), changes > 0
+    surprise = changes[some] * np.log2(changes[some] / total / (steps[some] / steps.sum()))
+    return float(surprise.sum() - (played.actions - 1) / 2 * np.log2(total + 1))
+
+
+def _unless_uncaused(one: Verdict, caused: float) -> Verdict:
+    """The verdict; undecided as long as the attribute may well change by itself."""
+    if one.exogenous or caused >= one.margin or caused >= MARGIN or (not one.rival and one.margin == 0):
+        return one
+    return replace(one, margin=max(0.0, caused), rival=f"{one.block.symbol} (exogenous)")
 
 
 def _partner(played: Transitions, k: int, drifts: np.ndarray) -> bool:

@@ -16,8 +16,10 @@ from saplan.games.world_errors import readable_errors
 
 GAME_STEPS = 200
 """Steps after which a fresh game begins."""
-TRIALS, TRIED = 4, 8
-"""Steps of each game, and lanes, in which all actions are compared: on the host, going back means replaying."""
+TRIALS, TRIED = 16, 2
+"""Steps of each game, and lanes, in which all actions are compared: on the host, going back means replaying. All lanes
+have the same clock, so many steps find more than many lanes.
+"""
 Act = Callable[[PRNGKeyArray, Any], Int[Array, "lanes"]]
 """Actions for a batch of states."""
 
@@ -67,14 +69,19 @@ def play_freely(
     tried: list[tuple[np.ndarray, np.ndarray]] = []
     with readable_errors(world):
         for key in jax.random.split(jax.random.key(seed), games):
-            reset_key, play_key, *trial_keys = jax.random.split(key, 2 + TRIALS)
+            reset_key, cut_key, play_key, *trial_keys = jax.random.split(key, 3 + TRIALS)
             state = _begin(world, reset_key, lanes)
-            for trial_key, part in zip(trial_keys, jax.random.split(play_key, TRIALS), strict=True):
-                few = jax.tree.map(lambda x: x[:TRIED], state)
-                moves, stays, alive = (np.asarray(x) for x in _try_all(world, trial_key, few))
-                tried.append((moves[alive], stays[alive]))
-                state, played = _play(world, act, part, state, max(1, game_steps // TRIALS))
-                rows.append(tuple(np.asarray(x) for x in played))
+            # At random times: all games have the same clock, and hunger may come every 25 steps.
+            cuts = np.sort(jax.random.randint(cut_key, (TRIALS,), 0, game_steps))
+            lengths = np.diff(cuts, prepend=0, append=game_steps)
+            for length, part, trial_key in zip(lengths, jax.random.split(play_key, TRIALS + 1), [None, *trial_keys],
+                                               strict=True):  # fmt: skip
+                if trial_key is not None:
+                    few = jax.tree.map(lambda x: x[:TRIED], state)
+                    moves, stays, alive = (np.asarray(x) for x in _try_all(world, trial_key, few))
+                    tried.append((moves[alive], stays[alive]))
+                state, played = _play(world, act, part, state, game_steps, jnp.asarray(length))
+                rows.append(tuple(np.asarray(x)[:length] for x in played))
     before, after, action, alive = (np.concatenate([row[k].reshape(-1, *row[k].shape[2:]) for row in rows])
                                     for k in range(4))  # fmt: skip
     moves, stays = (np.concatenate([pair[k] for pair in tried]) for k in (0, 1))
@@ -90,9 +97,9 @@ def _begin(world: Game[State], key: PRNGKeyArray, lanes: int) -> State:
 
 @eqx.filter_jit
 def _play(
-    world: Game[State], act: Act | None, key: PRNGKeyArray, state: State, steps: int
+    world: Game[State], act: Act | None, key: PRNGKeyArray, state: State, most: int, steps: Int[Array, ""]
 ) -> tuple[State, tuple[Array, ...]]:
-    """Steps of all lanes; rows (before, after, action, whether the game was not over)."""
+    """Steps of all lanes; rows (before, after, action, whether the game was not over), of which the rest is empty."""
 
     def one(state: State, key: PRNGKeyArray) -> tuple[State, tuple[Array, ...]]:
         act_key, step_key = jax.random.split(key)
@@ -101,7 +108,16 @@ def _play(
         state = jax.vmap(world.step)(jax.random.split(step_key, len(over)), state, action)
         return state, (before, jax.vmap(world.attributes)(state), action, ~over)
 
-    return jax.lax.scan(one, state, jax.random.split(key, steps))
+    def none(state: State, key: PRNGKeyArray) -> tuple[State, tuple[Array, ...]]:
+        before = jax.vmap(world.attributes)(state)
+        lanes = len(before)
+        return state, (before, before, jnp.zeros(lanes, jnp.int32), jnp.zeros(lanes, bool))
+
+    def maybe(state: State, step: tuple[Array, PRNGKeyArray]) -> tuple[State, tuple[Array, ...]]:
+        played: tuple[State, tuple[Array, ...]] = jax.lax.cond(step[0] < steps, one, none, state, step[1])
+        return played
+
+    return jax.lax.scan(maybe, state, (jnp.arange(most), jax.random.split(key, most)))
 
 
 @eqx.filter_jit

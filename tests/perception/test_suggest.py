@@ -2,14 +2,17 @@
 
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Integer, Natural, Real
 from saplan.cli import main
+from saplan.envs.jax_env import jax_world
 from saplan.errors import InputError
 from saplan.games import make_game
 from saplan.goals import Goal
@@ -160,6 +163,39 @@ def test_the_unit_of_a_quantity_does_not_matter(scale: float) -> None:
     block = found.verdicts[0].block
     assert isinstance(block, Circle)
     assert block.period == pytest.approx(5 * scale, rel=1e-4)
+
+
+def test_drift_that_was_hardly_tried_is_undecided() -> None:
+    """Three trials cannot show that no action causes it, but the changes follow no action either."""
+    drift = transitions(lambda rng, x, a: (x + (rng.random() < 0.1)) % 7, [0.0], steps=400)
+    few = replace(drift, moves=drift.moves[:1], stays=drift.stays[:1])
+    assert not suggest(few).verdicts[0].decided
+    dial = transitions(lambda rng, x, a: (x + (a == 0 and rng.random() < 0.3)) % 7, [0.0], steps=400)
+    assert suggest(replace(dial, moves=dial.moves[:1], stays=dial.stays[:1])).verdicts[0].decided
+
+
+def test_an_order_that_fits_by_chance_is_not_a_dial() -> None:
+    """In the order 0, 1, 3, 4, 2 these maps turn by 3 or 4, depending on the label."""
+    found = verdict(table([4, 2, 4, 1, 3], [0, 0, 4, 1, 3], STAY5), [0.0])
+    assert isinstance(found.block, Categorical)
+
+
+class Hungry:
+    """A count that an action raises, and hunger that grows every 25 steps in all games at the same time."""
+
+    def reset_env(self, key: Any, params: Any) -> tuple[Any, Any]:
+        return jnp.zeros(2), jnp.zeros(2)
+
+    def step_env(self, key: Any, state: Any, action: Any, params: Any) -> tuple[Any, Any, float, bool, Any]:
+        after = jnp.stack([(state[0] + (action == 1)) % 4, state[1] + 1])
+        return after, after, 0.0, False, {}
+
+
+def test_hunger_that_comes_at_the_same_time_in_all_games() -> None:
+    world = jax_world(Hungry(), raw_space("count", "hunger"), lambda seen, state: state // jnp.array([1, 25]), [], 3)
+    count, hunger = suggest(play_freely(world, 100_000)).verdicts
+    assert hunger.exogenous
+    assert not count.exogenous
 
 
 def test_a_value_that_was_never_left() -> None:
