@@ -9,7 +9,8 @@ PureJaxRL on XLand-MiniGrid, once with four epochs of four minibatches and once 
 and PPO of Stable-Baselines3 on Farama MiniGrid. A step is one action in one environment.
 
 Turns are interleaved (A, B, C, A, B, C, ...), so that noise hits all equally; rates are medians, and a ratio is the
-median of the ratios within a turn. Compilation and the first updates, in which 𝓑 fills, do not count.
+median of the ratios within a turn. Compilation and the first updates, in which 𝓑 fills, do not count. Ours runs in a
+process of its own with the number of threads that `saplan train` chooses; the opponents use all cores.
 
 With `--lanes`, it measures our training alone at several numbers of lanes, as for a GPU, and needs only JAX, Equinox,
 Optax, SciPy and NumPy.
@@ -17,7 +18,11 @@ Optax, SciPy and NumPy.
 
 import argparse
 import dataclasses
+import json
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,6 +32,7 @@ import jax
 from common import cores, describe, make_parser, peer, progress, quantity, setting, text_table
 from peers import JAX_VARIANTS, matmul_limit, ppo_flops, train_sb3, xminigrid_trainer
 
+from saplan.cli.threads import THREADS
 from saplan.experiments.result_file import write_result
 from saplan.games import GAMES, Game, make_game
 from saplan.methods.base import Learner, train_chunk
@@ -137,6 +143,52 @@ class Ours:
         return training_flops(self.game, self.settings, self.transitions)
 
 
+class OursElsewhere:
+    """Our training in another process, one chunk whenever it is asked."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        """Starts it; the process warms up."""
+        again = [sys.executable, __file__, "--serve", name]
+        environment = {**os.environ, THREADS: str(threads)}
+        self.process = subprocess.Popen(
+            again, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        self.warmed_up = self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def _ask(self, what: str) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        print(what, file=self.process.stdin, flush=True)
+        return self._answer()
+
+    def turn(self) -> tuple[int, float]:
+        """One chunk."""
+        answer = self._ask("turn")
+        return answer["steps"], answer["seconds"]
+
+    def flops(self) -> float:
+        """Floating-point operations per step."""
+        return float(self._ask("flops")["flops"])
+
+
+def serve(name: str) -> None:
+    """Trains on a game as the lines of the standard input ask."""
+    game = make_game(name)
+    ours = Ours(game, structured_settings(game), UPDATES)
+    spent = ours.warm_up()
+    print(json.dumps({"seconds": spent, "transitions": ours.transitions, "lanes": ours.settings.lanes}), flush=True)
+    for line in sys.stdin:
+        if line.strip() == "flops":
+            print(json.dumps({"flops": ours.flops()}), flush=True)
+        else:
+            steps, seconds = ours.turn()
+            print(json.dumps({"steps": steps, "seconds": seconds}), flush=True)
+
+
 def jax_peer(name: str) -> Entry:
     """PPO on XLand-MiniGrid, warmed up."""
     rules = JAX_VARIANTS[name]
@@ -174,12 +226,11 @@ def sb3_peer(default: bool) -> Entry:
 def installed_trainings(games: list[str]) -> list[Entry]:
     """Our training on these games and the installed peers, warmed up."""
     entries = []
-    for name in games:
-        game = make_game(name)
-        ours = Ours(game, structured_settings(game), UPDATES)
-        spent = ours.warm_up()
-        progress(f"ready: {name} ({spent:.0f} s to compile and warm up, 𝓑 holds {ours.transitions} transitions)")
-        entries.append(Entry(f"saplan, {name}", "ours", ours.settings.lanes, ours.turn, ours.flops))
+    for name, threads in [*((name, 1) for name in games), *((name, cores()) for name in games[:1])]:
+        ours = OursElsewhere(name, threads)
+        facts, title = ours.warmed_up, f"saplan, {name}" + (f", {threads} threads" if threads > 1 else "")
+        progress(f"ready: {title} ({facts['seconds']:.0f} s to compile and warm up, |𝓑| = {facts['transitions']})")
+        entries.append(Entry(title, "ours", facts["lanes"], ours.turn, ours.flops))
     if peer("xminigrid"):
         entries += [jax_peer(name) for name in JAX_VARIANTS]
     if peer("minigrid") and peer("stable_baselines3"):
@@ -284,7 +335,7 @@ def scale(options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Measures and prints the table."""
     parser = make_parser(__doc__)
-    parser.add_argument("--games", nargs="+", choices=GAMES, default=list(GAMES))
+    parser.add_argument("--games", nargs="+", choices=GAMES, default=["exchange", "switches", "mining"])
     parser.add_argument("--repetitions", type=int, default=7, help="turns per training")
     parser.add_argument("--seconds", type=float, default=0.5, help="shortest length of a turn")
     parser.add_argument("--lanes", type=int, nargs="+", metavar="N", help="our training alone, with these lanes")
@@ -293,7 +344,11 @@ def main() -> None:
         help="with --lanes: keep the gradient steps per update or the size of a minibatch",
     )  # fmt: skip
     parser.add_argument("--updates", type=int, default=8, help="with --lanes: updates per compiled call")
+    parser.add_argument("--serve", metavar="GAME", choices=GAMES, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.serve:
+        serve(options.serve)
+        return
 
     facts = setting()
     print(describe(facts), flush=True)

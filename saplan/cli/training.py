@@ -14,6 +14,7 @@ from saplan.cli.options import (
     take_game,
     value_of,
 )
+from saplan.cli.threads import train_in_one_thread
 from saplan.errors import InputError
 
 Rules = TypeVar("Rules")
@@ -72,6 +73,7 @@ class Resume:
 
 def train_command(arguments: list[str]) -> None:
     """`saplan train GAME`, or `saplan train --resume RUN`."""
+    train_in_one_thread()
     if value_of("--resume", arguments, "") and arguments[0].startswith("-"):
         given = read_options(Resume, "train", arguments)
         out = given.resume
@@ -175,6 +177,7 @@ class Demo:
 
 def demo_command(arguments: list[str]) -> None:
     """`saplan demo`."""
+    train_in_one_thread()
     options = read_options(Demo, "demo", arguments)
     check_number("--seed", options.seed)
 
