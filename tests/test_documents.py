@@ -35,9 +35,10 @@ SHORTER: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"check (\S+)": r"check \1 --steps 60 --lanes 8",
     r"suggest (\S+)": r"suggest \1 --steps 2000 --lanes 8",
     r"lanes=32, minibatches=4|lanes=64, minibatches=8": SIZE,
+    r"max_nodes=1_000_000": "max_nodes=2000",
     r"1?[05]00?_000, out=\"runs/jax": f'{STEPS}, settings=saplan.StructuredSettings({SIZE}), out="runs/jax',
     r"1?[05]00?_000|300_000": str(STEPS),
-    r"tasks=100|agent, [13]00": lambda found: re.sub("[13]00", "6", found[0]),
+    r"tasks=100|agent, [13]00": lambda found: re.sub("[13]00", "6, budget=10", found[0]),
     r"--world (\S+) --goal": r"--world \1 --anyway --budget 5 --goal",
 }
 """Small sizes in place of the printed ones: tests show that everything runs, `docs/results.md` how well."""

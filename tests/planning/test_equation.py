@@ -17,9 +17,11 @@ from tests.planning.known_worlds import TechTree, always, exchange, lights_out, 
 from tests.planning.small_problems import SmallProblem
 
 BATCH = 200
+FIRST = range(0, 1000, BATCH)
+MORE = [pytest.param(first, marks=pytest.mark.slow) for first in range(1000, 2000, BATCH)]
 
 
-@pytest.mark.parametrize("first", range(0, 2000, BATCH))
+@pytest.mark.parametrize("first", [*FIRST, *MORE])
 def test_random_problems_against_brute_force(first: int) -> None:
     for seed in range(first, first + BATCH):
         world = SmallProblem(seed)
