@@ -37,6 +37,7 @@ SHORTER: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"lanes=32, minibatches=4|lanes=64, minibatches=8": SIZE,
     r"1?[05]00?_000, out=\"runs/jax": f'{STEPS}, settings=saplan.StructuredSettings({SIZE}), out="runs/jax',
     r"1?[05]00?_000|300_000": str(STEPS),
+    r'(out="runs/taxi")': r"\1, eval_points=0",
     r"tasks=100|agent, [13]00": lambda found: re.sub("[13]00", "6", found[0]),
     r"--world (\S+) --goal": r"--world \1 --anyway --budget 5 --goal",
 }
