@@ -182,7 +182,7 @@ def viewer_table() -> str:
           for one in result["frames"]["speeds"]),
         [f"a plan on a new map, median of {often['plans']}", f"{often['plan_ms']:.0f} ms", ""],
         [f"memory of the server after {SETTLED} and {often['plans']} plans", f"{held[0]:.0f} and {held[-1]:.0f} MiB",
-         "flat"],
+         "flat, < 500 MiB"],
     ]  # fmt: skip
     loads = ", ".join(f"{result[part]['load']:g} ({part})" for part in PARTS)
     facts = result["setting"]

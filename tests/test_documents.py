@@ -38,6 +38,7 @@ SHORTER: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"max_nodes=1_000_000": "max_nodes=2000",
     r"1?[05]00?_000, out=\"runs/jax": f'{STEPS}, settings=saplan.StructuredSettings({SIZE}), out="runs/jax',
     r"1?[05]00?_000|300_000": str(STEPS),
+    r'(out="runs/taxi")': r"\1, eval_points=0",
     r"tasks=100|agent, [13]00": lambda found: re.sub("[13]00", "6, budget=10", found[0]),
     r"--world (\S+) --goal": r"--world \1 --anyway --budget 5 --goal",
 }

@@ -5,7 +5,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from saplan.cli.options import check_number, read, take_run, use_one_core
+from saplan.cli.options import check_number, read, take_run, use_one_core, use_one_heap
 from saplan.cli.worlds import named_world
 from saplan.errors import InputError, unknown_name
 
@@ -48,6 +48,7 @@ def watch_command(arguments: list[str]) -> None:
         raise InputError(f"the page needs {', '.join(missing)}: pip install {' '.join(missing)}")
 
     use_one_core()
+    use_one_heap()
 
     from saplan.goals import parse_goal
     from saplan.viewer.protocol import Beginning

@@ -46,9 +46,12 @@ export class AttributesView {
     this.rows = [];
   }
 
+  // Draw the attributes of a new map. The control that had the focus keeps it, so that keys go on to change its goal.
   reset(attributes, rho) {
+    const focused = document.activeElement?.closest(".row")?.dataset.name;
     this.rows = attributes.map((attribute, k) => new ROWS[attribute.kind](attribute, rho[k], this.onGoal));
     this.root.replaceChildren(...this.rows.map((row) => row.element));
+    this.rows.find(({ attribute }) => attribute.name === focused)?.control.focus({ preventScroll: true });
   }
 
   // Set the least and the greatest value that arithmetic allows each attribute. The server sends them after the map.
