@@ -269,8 +269,7 @@ PLANNING: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "planning.md", "random problems", random_table),
     (DOCS / "planning.md", "evaluations", evaluations_table),
 )
-if (RESULTS / "planning-peers.json").exists() and (RESULTS / "evaluation.json").exists():
-    TABLES += PLANNING
+TABLES += PLANNING
 
 ALGEBRA: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("suggest", "suggest", suggest_table),
