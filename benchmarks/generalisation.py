@@ -41,6 +41,7 @@ from saplan.experiments.paper import PAPER
 from saplan.experiments.result_file import write_result
 from saplan.experiments.statistics import encode_successes
 from saplan.games import Game
+from saplan.games.wrapper import GameWrapper
 from saplan.methods.agent import PlannerSettings
 from saplan.methods.executor import EvalResult
 from saplan.methods.oracle import Oracle
@@ -48,7 +49,7 @@ from saplan.training.evaluate import evaluate
 from saplan.training.loop import Loop
 from saplan.training.provenance import provenance
 from saplan.training.store import load_agent, save_agent
-from saplan.training.transfer import transfer
+from saplan.training.transfer import transfer, unwrapped
 
 FIRST_LOOK, FOLLOWED_TASKS = 250_000, 100
 """Steps after which success is measured first during training, and the tasks of every measurement."""
@@ -116,9 +117,10 @@ def budget_for(game: Game[Any], trained: Game[Any]) -> int:
 
 
 def oracle_steps(world: tuple[str, str]) -> float:
-    """The mean steps that the oracle needs in a world."""
+    """The mean steps that the oracle needs in a world; other goals in the same world do not change its budget."""
     kind, point = world
-    return float(evaluate(Oracle(WORLDS[kind][point]), 200, TASK_SEED + 2, LONGEST).steps.mean())
+    game = unwrapped(WORLDS[kind][point])
+    return float(evaluate(Oracle(game), 200, TASK_SEED + 2, LONGEST).steps.mean())
 
 
 def read_needs(out: Path, pool: Any, wanted: list[tuple[Path, str, int, str, str, int]]) -> dict[str, float]:
@@ -179,8 +181,12 @@ def plan_of(options: argparse.Namespace) -> list[tuple[Path, str, int, str, str,
         if kind not in WORLDS or not name.startswith(tuple(options.only)):
             continue
         for point in WORLDS[kind]:
+            if not point.startswith(tuple(options.points)):
+                continue
             if method not in ("structured", "plain", ORACLE) and not compared(name, point):
                 continue
+            if method == ORACLE and isinstance(WORLDS[kind][point], GameWrapper):
+                continue  # the oracle does not know the world by its wrapper
             for variant in VARIANTS if method == "structured" and point in OBJECTS else ("",):
                 for seed in range(1 if method == ORACLE else options.seeds):
                     there = method == ORACLE or (options.out / name / str(seed)).is_dir()
@@ -283,6 +289,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=TASKS)
     parser.add_argument("--processes", type=int, default=5, help="at a time")
     parser.add_argument("--seconds", type=float, default=3600, help="after which a part ends with what it has")
+    parser.add_argument("--points", nargs="*", default=[""], help="names of points, or how they begin")
     parser.add_argument("--only", nargs="*", default=[""], help="names of jobs, or how they begin")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
