@@ -18,7 +18,7 @@ CLEAR = 12.0
 """Most bits against it for changes that stopped at the ends of the range."""
 HOLE = 3.0
 """Most bits, besides the name of the place, for a change that is never made at a place where it would be expected."""
-HOLE_IN_NEW_ORDER = 16.0
+HOLE_IN_NEW_ORDER = 24.0
 """The same where values were put in another order, since some order of a few labels fits almost any rules."""
 
 
