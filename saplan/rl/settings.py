@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from saplan.errors import InputError
 from saplan.rl.limits import LARGEST_WHOLE, check_limits, option_name
 
-SHARES = ("restart", "trace", "explore_random", "threshold", "uniform", "doubt", "rare", "interleave")
+SHARES = ("restart", "trace", "explore_random", "threshold", "uniform", "doubt", "rare", "double", "interleave")
 """Settings that lie in 0..1."""
 WEIGHTS = ("alpha_surprise", "alpha_rare", "repeat_cost", "harm", "entropy")
 """Settings that are zero or positive."""

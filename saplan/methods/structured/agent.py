@@ -124,7 +124,7 @@ class StructuredAgent(eqx.Module):
     @property
     def trusted(self) -> Bool[Array, "C"]:
         """Whether each entry of 𝓑 is used in plans."""
-        return self.memory.trusted(self.settings.rare)
+        return self.memory.trusted(self.game.space, self.settings.rare, self.settings.double)
 
     @property
     def planned(self) -> Bool[np.ndarray, "C"]:

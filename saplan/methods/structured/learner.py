@@ -173,8 +173,8 @@ def transition_targets(
     made, entries = entry.reshape(steps.action.shape), jnp.arange(len(memory.key))
     assert reward is not None
     # Rare changes come last and are not learnt about: each would cost as much as one that plans use.
-    trusted = memory.trusted(settings.rare)
-    order = jnp.argsort(~trusted, stable=True) if settings.rare else entries
+    trusted = memory.trusted(space, settings.rare, settings.double)
+    order = jnp.argsort(~trusted, stable=True) if settings.rare or settings.double else entries
 
     def execution(transition: tuple[Array, Array]) -> Float[Array, "time lanes"]:
         number, delta = transition

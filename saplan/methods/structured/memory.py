@@ -61,9 +61,17 @@ class Memory(eqx.Module):
     def used(self) -> Bool[Array, "C"]:
         return jnp.arange(self.key.shape[0]) < self.size
 
-    def trusted(self, rare: float) -> Bool[Array, "C"]:
-        """Entries in use that make up at least the share `rare` of all changes seen."""
-        return self.used & (self.seen >= rare * jnp.sum(self.seen))
+    def trusted(self, space: Product, rare: float, double: float = 0.0) -> Bool[Array, "C"]:
+        """Entries in use that make up at least the share `rare` of all changes seen, without doubles."""
+        frequent = self.used & (self.seen >= rare * jnp.sum(self.seen))
+        return frequent & ~self.doubles(space, double) if double else frequent
+
+    def doubles(self, space: Product, share: float) -> Bool[Array, "C"]:
+        """Entries that two others make together, both so frequent that this one is below a `share` of either."""
+        together = space.snap(space.then(self.delta[:, None], self.delta[None]))
+        rarer = self.seen[:, None] < share * self.seen
+        made = jnp.all(together == self.key[:, None, None], axis=-1)
+        return jnp.any(made & rarer[:, :, None] & rarer[:, None], axis=(1, 2))
 
     def entry_of(self, keys: Delta) -> Int[Array, "..."]:
         """The entry of every change in canonical form, `NO_ENTRY` where there is none."""

@@ -19,7 +19,7 @@ def proposal_weights(
     of the marginal counts. Transitions that leave the space are never proposed.
     """
     ends = space.compose(rho[:, None, :], memory.delta[None])
-    inside = memory.trusted(settings.rare) & space.contains(ends)
+    inside = memory.trusted(space, settings.rare, settings.double) & space.contains(ends)
     logit = detector(space, rho[:, None, :], memory.delta[None]).feasible
     likely = inside & (jax.nn.sigmoid(logit) > settings.threshold)
     if settings.joint:

@@ -37,6 +37,10 @@ class StructuredSettings(ExploringSettings):
     """Transitions below this share of all changes are neither proposed nor planned with. Where attributes are read off
     observations, these are misreadings."""
 
+    double: float = 0.0
+    """Transitions that two others make together are left out as well, if they are below this share of either: two
+    changes within one step are no change of their own."""
+
     random_moves: bool = False
     """Whether an action may lead to several changes by chance, as on ice: training counts what each action leads to,
     and plans choose actions by the probability of reaching the goal. `saplan check` says when a world needs it."""

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,6 +22,7 @@ from saplan.methods.structured.memory import (
     remember,
 )
 from saplan.methods.structured.settings import StructuredSettings
+from tests.methods.structured.opinions import memory_of
 
 SPACE = Product.of(count=Natural(), dial=Cyclic(3), ore=Real(resolution=1.0, low=0.0, high=8.0))
 CELLS = 2**14
@@ -207,3 +209,16 @@ def test_an_agent_keeps_which_cells_were_visited_and_not_the_counts() -> None:
     assert visited.bits.nbytes == CELLS // 8
     np.testing.assert_array_equal(visited(SPACE, rho), [True, True])
     assert not bool(visited(SPACE, jnp.array([9.0, 1.0, 0.5])))
+
+
+def test_two_changes_within_one_step_are_no_change_of_their_own() -> None:
+    """A button that is seldom pressed is kept, however rare; two at once are not."""
+    space = Product.of(**{name: Cyclic(2) for name in "abcd"})
+    changes = [(1, 1, 0, 0), (0, 1, 1, 0), (1, 0, 1, 0), (0, 0, 1, 1), (1, 1, 1, 1)]
+    memory = memory_of(space, changes, capacity=8)
+    memory = eqx.tree_at(lambda m: m.seen, memory, jnp.array([500, 400, 3, 3, 20, 0, 0, 0], memory.seen.dtype))
+    assert np.asarray(memory.doubles(space, 0.1))[:5].tolist() == [False, False, True, False, False]
+    trusted = memory.trusted(space, 0.0, 0.1)
+    assert np.asarray(trusted).tolist() == [True, True, False, True, True, False, False, False]
+    assert int(memory.trusted(space, 0.0).sum()) == 5
+    assert int(memory.trusted(space, 0.01).sum()) == 3, "by the share alone, the fourth is lost as well"
