@@ -161,8 +161,8 @@ def measure(browser: Any, parts: list[str]) -> None:
     result = read_json(RESULT) if RESULT.exists() else {}
     result |= {"setting": setting(), "chromium": browser.version}
     for part in parts:
-        load = round(os.getloadavg()[0], 2)
-        result[part] = {"load": load, **PARTS[part](browser)}
+        load, code = round(os.getloadavg()[0], 2), setting()["code"]
+        result[part] = {"load": load, "code": code, **PARTS[part](browser)}
     write_result(RESULT, result)
 
 

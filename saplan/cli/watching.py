@@ -45,7 +45,8 @@ def watch_command(arguments: list[str]) -> None:
     if options.port is not None and not 0 <= options.port <= 65535:
         raise InputError(f"--port must lie in 0..65535, got {options.port}")
     if missing := [package for package in NEEDED if importlib.util.find_spec(package) is None]:
-        raise InputError(f"the page needs {', '.join(missing)}: pip install {' '.join(missing)}")
+        clone = "in the clone `pip install -e '.[viewer]'`"
+        raise InputError(f"the page needs {', '.join(missing)}: {clone}, or pip install {' '.join(missing)}")
 
     use_one_core()
     use_one_heap()

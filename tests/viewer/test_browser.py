@@ -305,7 +305,7 @@ def test_the_keyboard_is_enough(tab: Any, server: Server) -> None:
     assert tab.input_value("#goal") == "green=1"
     assert row(tab, "green").locator(".control").get_attribute("aria-valuetext") == "now 0, goal 1"
     assert tab.evaluate("document.activeElement.ariaLabel") == "goal for green", "the next key goes there too"
-    tab.locator("body").press("ArrowRight")
+    tab.keyboard.press(".")
     says(tab, "#status", "step 1 of")
     tab.keyboard.press("+")
     assert tab.input_value("#speed") == "7"
