@@ -22,15 +22,22 @@ from saplan.experiments.variants import GROUPS, VARIANTS
 
 RECIPE, OURS, LADDER = RESULTS / "paper-recipe", RESULTS / "paper", RESULTS / "ladder"
 
+WORDS = {"paper": "the paper's", "default": "our"}
 LADDER_WORDS = {"default": "and calibrated heads: the default"}
 
 
 @functools.cache
 def cells() -> dict[tuple[str, str, str], list[Result]]:
-    """Results by game, method and recipe, `paper` or `default`."""
+    """Results at the paper's budgets by game, method and recipe, `paper` or `default`."""
     found: dict[tuple[str, str, str], list[Result]] = {}
     for variant, at in (("paper", RECIPE), ("default", OURS)):
-        rows = [row for row in read_results(at) if row.get("variant", "default") == variant and row["method"] in PAPER]
+        rows = [
+            row
+            for row in read_results(at)
+            if row.get("variant", "default") == variant
+            and row["method"] in PAPER
+            and row["budgeted_steps"] == PAPER_STEPS[row["game"]]
+        ]
         for (game, method, _, _), group in by_group(comparable(rows, f"the recipe {variant}")).items():
             found[game, method, variant] = group
     return found
@@ -45,25 +52,32 @@ def _share(group: list[Result] | None) -> str:
     return f"**{successes.mean():.1%}** ({100 * low:.1f} to {high:.1%}, {len(group)} seeds)"
 
 
+def _recipes() -> list[str]:
+    """The recipes that were measured at the paper's budgets."""
+    return [variant for variant in WORDS if any(key[2] == variant for key in cells())]
+
+
 def recipes_table() -> str:
-    """The paper's Table 1 three times: as printed, by its recipe, and by ours."""
+    """The paper's Table 1: as printed, and by every recipe, with the points between."""
     lines = []
     for game in PAPER_STEPS:
         for method in PAPER:
-            group = cells().get((game, method, "paper"))
-            gap = f"{100 * (successes_of(group).mean() - PAPER[method][game]):+.1f}" if group else ""
-            ours = _share(cells().get((game, method, "default")))
-            lines.append([game, method, f"{PAPER[method][game]:.1%}", _share(group), gap, ours])
-    header = ["game", "method", "the paper", "the paper's recipe", "points apart", "our recipe"]
-    return markdown_table(header, lines) + _footnotes()
+            texts = []
+            for variant in _recipes():
+                group = cells().get((game, method, variant))
+                gap = f"{100 * (successes_of(group).mean() - PAPER[method][game]):+.1f}" if group else ""
+                texts += [_share(group), gap]
+            lines.append([game, method, f"{PAPER[method][game]:.1%}", *texts])
+    titles = [title for variant in _recipes() for title in (f"{WORDS[variant]} recipe", "points apart")]
+    return markdown_table(["game", "method", "the paper", *titles], lines) + _footnotes()
 
 
 def _footnotes() -> str:
     notes = []
-    for variant, words in (("paper", "The paper's recipe"), ("default", "Our recipe")):
+    for variant in _recipes():
         rows = [row for key, group in cells().items() if key[2] == variant for row in group]
-        notes.append(f"{words}: {footnote(rows).strip()[0].lower()}{footnote(rows).strip()[1:]}" if rows else "")
-    return "\n\n" + " ".join(note for note in notes if note)
+        notes.append(f"{WORDS[variant].capitalize()} recipe: c{footnote(rows).strip()[1:]}")
+    return "\n\n" + " ".join(notes)
 
 
 def samples_table() -> str:
@@ -72,14 +86,15 @@ def samples_table() -> str:
     for game in PAPER_STEPS:
         wanted = PAPER["structured"][game]
         texts = []
-        for variant in ("paper", "default"):
+        for variant in _recipes():
             for method in PAPER:
                 curve = mean_curve(cells().get((game, method, variant), []))
                 needed = steps_to(*curve, wanted) if curve else None
                 best = f"not reached ({curve[1].max():.0%})" if curve else ""
                 texts.append(best if needed is None else f"{needed / 1e6:.2g} M")
         lines.append([f"{game}, {wanted:.1%}", *texts])
-    header = ["game, success", *(f"{recipe}: {method}" for recipe in ("the paper's", "ours") for method in PAPER)]
+    titles = [f"{WORDS[variant]} recipe: {method}" for variant in _recipes() for method in PAPER]
+    header = ["game, success", *titles]
     return markdown_table(header, lines) + _footnotes()
 
 
@@ -87,7 +102,7 @@ def rates_table() -> str:
     """Positive and negative examples per 1,000 steps, at the beginning and at the end of training, by recipe."""
     lines = []
     for game in PAPER_STEPS:
-        for variant, words in (("paper", "the paper's"), ("default", "ours")):
+        for variant in _recipes():
             group = cells().get((game, "structured", variant))
             if not group:
                 continue
@@ -95,7 +110,7 @@ def rates_table() -> str:
             for kind in ("positives", "negatives"):
                 early, late = zip(*(_rates(row, kind) for row in group), strict=True)
                 texts += [f"{np.mean(early):.1f}", f"{np.mean(late):.1f}"]
-            lines.append([game, words, *texts])
+            lines.append([game, WORDS[variant], *texts])
     header = ["game", "recipe", "positive, first tenth", "last tenth", "negative, first tenth", "last tenth"]
     return markdown_table(header, lines) + _footnotes()
 

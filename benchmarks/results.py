@@ -294,9 +294,9 @@ TABLES += tuple((DOCS / "speed.md", name, make) for name, make in speed_tables()
 
 ATTRIBUTES, REPRODUCTION = DOCS / "attributes.md", DOCS / "reproduction.md"
 PAPERS: tuple[tuple[Path, Path, str, Callable[[], str]], ...] = (
-    (RECIPE, REPRODUCTION, "recipes", recipes_table),
-    (RECIPE, REPRODUCTION, "steps needed", samples_table),
-    (RECIPE, REPRODUCTION, "label rates", rates_table),
+    (AT_PAPERS_BUDGET, REPRODUCTION, "recipes", recipes_table),
+    (AT_PAPERS_BUDGET, REPRODUCTION, "steps needed", samples_table),
+    (AT_PAPERS_BUDGET, REPRODUCTION, "label rates", rates_table),
     (RECIPE, REPRODUCTION, "recipes in detail", lambda: detail_table(read_results(RECIPE))),
     (LADDER, REPRODUCTION, "ladder", ladder_table),
     (UNSTATED, REPRODUCTION, "unstated numbers", unstated_table),
