@@ -6,6 +6,7 @@ halves are an actor's logits followed by a critic's value, and exploration has a
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -96,9 +97,9 @@ class Policy(eqx.Module):
     def exploration_of(self, trunk: Float[Array, "n features"], action: Int[Array, "n"]) -> Float[Array, "n"]:
         """The value of one action per row for exploring, without the values of the others."""
         head, actions = (self.explorer or self.network).head, len(self.network.head.outputs.bias) // 2
-        weight = head.outputs.weight[:, actions:].T[action]
         hidden = head.hidden(self._part(trunk, 1), self._exploring)
-        return jnp.sum(hidden * weight, axis=-1) + head.outputs.bias[actions:][action]
+        weight, bias = outputs_taken(head, slice(actions, None), action)
+        return jnp.sum(hidden * weight, axis=-1) + bias
 
     def exploration_value(self, trunk: Features) -> Float[Array, "..."]:
         """The value of exploring."""
@@ -133,12 +134,22 @@ def subgoal_features(encoder: Encoder, subgoal: Subgoal) -> Float[Array, "... go
 def taken_head(policy: "Policy", trunk: Features, subgoals: Float[Array, "C W"], action: Int[Array, "n"]) -> TakenHead:
     """The execution head, reduced to the actions taken and to some subgoals."""
     head = policy.network.head
-    goal, outputs = subgoal_features(policy.encoder, subgoals), head.outputs
-    actions = len(outputs.bias) // 2
-    return TakenHead(
-        trunk, 1 + head.gain(goal), head.shift(goal), outputs.weight[:, :actions].T[action],
-        outputs.bias[:actions][action],
-    )  # fmt: skip
+    goal = subgoal_features(policy.encoder, subgoals)
+    taken = outputs_taken(head, slice(len(head.outputs.bias) // 2), action)
+    return TakenHead(trunk, 1 + head.gain(goal), head.shift(goal), *taken)
+
+
+def outputs_taken(
+    head: Head, part: slice, action: Int[Array, "n"]
+) -> tuple[Float[Array, "n hidden"], Float[Array, "n"]]:
+    """Weights and bias of the output that belongs to every action taken.
+
+    A product with flags, not a gather: on a GPU the gradient of a gather adds many rows to few, one after another.
+    """
+    weight, bias = head.outputs.weight[:, part], head.outputs.bias[part]
+    flags = jax.nn.one_hot(action, len(bias))
+    exact = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
+    return exact(flags, weight.T), exact(flags, bias)
 
 
 def execution_preference(
