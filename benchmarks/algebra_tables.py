@@ -73,9 +73,9 @@ def needed_table() -> str:
     return markdown_table(["transitions", *map(_steps, points)], cells)
 
 
-def worth_table() -> str:
+def worth_table(name: str = "worth") -> str:
     """Success, steps to 90 % and the size of 𝓑 with every space, beside the oracle."""
-    rows, cells = _rows("worth"), []
+    rows, cells = _rows(name), []
     for game in dict.fromkeys(row["game"] for row in rows):
         mine = [row for row in rows if row["game"] == game]
         oracle = [f"{row['success']:.1%}" for row in mine if row["space"] == "oracle"]
@@ -86,10 +86,16 @@ def worth_table() -> str:
                 each = ", ".join(f"{one:.1%}" for one in success)
                 reached = [_steps(row["steps_to_90"]) if row["steps_to_90"] else "never" for row in seeds]
                 sizes = ", ".join(str(row["changes"]) for row in seeds)
-                cells.append([game, title, f"`{seeds[0]['blocks']}`", f"**{np.mean(success):.1%}** ({each})",
-                              ", ".join(reached), sizes, *(oracle or [""])])  # fmt: skip
+                mean = f"**{np.mean(success):.1%}**" + (f" ({each})" if len(seeds) > 1 else "")
+                blocks = f"`{seeds[0]['blocks']}`"
+                cells.append([game, title, blocks, mean, ", ".join(reached), sizes, *(oracle or [""])])
     header = ["game", "space", "blocks", "success", "steps to 90 %", "size of 𝓑", "oracle"]
     return markdown_table(header, cells)
+
+
+def small_worth_table() -> str:
+    """The same after fewer steps, with wrong spaces."""
+    return worth_table("worth-small")
 
 
 def poses_table() -> str:

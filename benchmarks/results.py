@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from algebra_tables import lake_table, needed_table, poses_table, suggest_table, worth_table
+from algebra_tables import lake_table, needed_table, poses_table, small_worth_table, suggest_table, worth_table
 from attribute_tables import (
     MINIGRID,
     NOISE,
@@ -275,6 +275,7 @@ ALGEBRA: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("suggest", "suggest", suggest_table),
     ("suggest", "transitions needed", needed_table),
     ("worth", "worth", worth_table),
+    ("worth-small", "worth of wrong spaces", small_worth_table),
     ("poses", "poses", poses_table),
     ("frozen-lake", "frozen lake", lake_table),
 )

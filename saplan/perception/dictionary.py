@@ -124,8 +124,8 @@ def candidates(seen: Seen) -> list[Candidate]:
     values = seen.values
     whole = bool(np.all(values == np.rint(values)))
     found = [*_lines(seen, whole), *_dials(seen, whole), *([] if whole else _circles(seen)), *_polygons(seen)]
-    if len(values) <= FEW:
-        named = tuple(f"{value:g}" for value in values)
+    named = tuple(f"{value:g}" for value in values)
+    if len(values) <= FEW and len(set(named)) == len(values):  # numbers that differ by rounding are not labels
         plain = np.array_equal(values, np.arange(len(values)))
         found.append(Candidate(Categorical(named), 3.0, () if plain else tuple(values.tolist())))
     return found

@@ -65,6 +65,18 @@ def test_a_found_space_is_resumed_bit_for_bit(tmp_path: Path) -> None:
     assert agent.game == game
 
 
+def test_the_declared_space_found_again_trains_the_same_agent(tmp_path: Path) -> None:
+    game = make_game("tiles")
+    pairs = zip(game.space.names, game.space.blocks, strict=True)
+    found = with_space(game, tuple(FoundAttribute(name, (name,), block) for name, block in pairs))
+    assert found.space == game.space
+    settings = saplan.StructuredSettings(**SIZES)  # type: ignore[arg-type]
+    for name, world in (("declared", game), ("found", found)):
+        train_runs([run_config(world, STEPS, 0, settings, "structured", 0)], [tmp_path / name])
+    declared, again = ((tmp_path / name / "agent.safetensors").read_bytes() for name in ("declared", "found"))
+    assert declared == again
+
+
 def test_a_space_from_a_file(tmp_path: Path) -> None:
     place = tmp_path / "space.json"
     place.write_text(json.dumps([{"name": "shoulder", "block": "Circle", "period": 360, "resolution": 30}]))
