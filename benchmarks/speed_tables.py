@@ -117,12 +117,13 @@ def evaluations_table() -> str:
         if entry["code"] == "now":
             cells.setdefault((entry["game"], entry["task_seed"]), []).append(entry)
     rows = [
-        [game, str(seed), f"{both[0]['success']:.1%}", *(f"{one['seconds']:.1f} s" for one in both),
+        [game, str(seed), f"{both[0]['success']:.1%}",
+         *(f"{one['seconds']:.1f} s ({one['cpu_seconds']:.1f} s)" for one in both),
          f"{max(one['peak'] for one in both) / 1e9:.2f} GB"]
         for (game, seed), both in cells.items()
     ]  # fmt: skip
-    header = ["agent", "seed of the tasks", f"success on {found['tasks']:,} tasks", "newly compiled", "compiled before",
-              "peak memory"]  # fmt: skip
+    header = ["agent", "seed of the tasks", f"success on {found['tasks']:,} tasks", "newly compiled (processor time)",
+              "compiled before (processor time)", "peak memory"]  # fmt: skip
     return markdown_table(header, rows) + measured_on("evaluation")
 
 
