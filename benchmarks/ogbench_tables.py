@@ -29,24 +29,21 @@ def made_with(runs: Sequence[dict[str, Any]]) -> str:
     """One line below a table: code and machine."""
     codes = sorted({code_of(run) for run in runs})
     cores = sorted({run["cores"] for run in runs})
-    return f"\n\nCode {', '.join(codes)}; {' or '.join(map(str, cores))} core per run." if runs else ""
+    return f"\n\nCode {', '.join(codes)}; cores per run: {' or '.join(map(str, cores))}." if runs else ""
 
 
 def puzzle_success() -> str:
     """Success over the five tasks of every board, beside published figures."""
     rows, every = [], []
     for size in SIZES:
-        runs = [run for run in runs_of(size) if "success" in run]
+        runs = runs_of(size)
         every += runs
-        if not runs:
-            continue
-        each = [run["success"] for run in runs]
-        minutes = np.mean([run["training"]["seconds"] for run in runs]) / 60
-        moves = np.mean([run["training"]["moves"] for run in runs]) / 1000
-        ours = f"**{np.mean(each):.1%}** ({', '.join(f'{value:.1%}' for value in each)})"
-        others = [f"{by[size]}" for by in PUBLISHED.values()]
-        rows.append([size, ours, f"{moves:.0f} k", f"{minutes:.0f}", *others])
-    header = ["board", "ours, % by seed", "moves", "minutes", *PUBLISHED]
+        each = [run["success"] for run in runs if "success" in run]
+        ours = f"**{np.mean(each):.1%}** ({', '.join(f'{value:.1%}' for value in each)})" if each else "not measured"
+        moves, minutes = (np.mean([run["training"][name] for run in runs]) for name in ("moves", "seconds"))
+        others = [f"{by[size]} %" for by in PUBLISHED.values()]
+        rows.append([size, ours, f"{moves / 1000:.0f} k", f"{minutes / 60:.0f}", *others])
+    header = ["board", "ours (by seed)", "moves", "minutes of training", *PUBLISHED]
     return markdown_table(header, rows) + made_with(every)
 
 

@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw
 
 import saplan
 
-CELL, EVERY = 26, 2
+CELL, EVERY = 22, 4
 """Pixels of a button on the board, and control steps between two frames."""
 COLOURS = ((245, 66, 84), (89, 140, 232))
 """Of a button in state 0 and in state 1, as in the benchmark."""
@@ -87,10 +87,10 @@ def main() -> None:
                 both = Image.new("RGB", (frame.width + side.width, frame.height))
                 both.paste(frame, (0, 0))
                 both.paste(side, (frame.width, 0))
-                frames.append(both.quantize(64))
+                frames.append(both.quantize(40))
             if np.any(env.unwrapped._cur_button_states != kept.snapshot.rho):
                 break
-    frames[0].save(options.film, save_all=True, append_images=frames[1:], duration=80, loop=0)
+    frames[0].save(options.film, save_all=True, append_images=frames[1:], duration=160, loop=0)
     print(f"{len(frames)} frames, {clock} control steps, success {bool(execution.state.lost[0])}")
 
 
