@@ -1,6 +1,7 @@
 """Speed of training beside PPO on other grid worlds.
 
     python benchmarks/training.py --repetitions 5 --json results/benchmark-training.json
+    python benchmarks/training.py --threads --json results/benchmark-threads.json
     python benchmarks/training.py --lanes 256 1024 4096 16384 --json results/benchmark-training-lanes.json
 
 Ours is the whole training with default settings: exploration and execution, the edge detector, the memory. The
@@ -223,14 +224,17 @@ def sb3_peer(default: bool) -> Entry:
     return Entry(entry_name, "sb3", 1 if default else 16, turn, turns=SB3_TURNS)
 
 
-def installed_trainings(games: list[str]) -> list[Entry]:
-    """Our training on these games and the installed peers, warmed up."""
+def installed_trainings(games: list[str], threads_alone: bool) -> list[Entry]:
+    """Our training on these games and the installed peers, or ours alone with one thread and with several."""
     entries = []
-    for name, threads in [*((name, 1) for name in games), *((name, cores()) for name in games[:1])]:
+    several = games if threads_alone else games[:1]
+    for name, threads in [*((name, 1) for name in games), *((name, cores()) for name in several)]:
         ours = OursElsewhere(name, threads)
         facts, title = ours.warmed_up, f"saplan, {name}" + (f", {threads} threads" if threads > 1 else "")
         progress(f"ready: {title} ({facts['seconds']:.0f} s to compile and warm up, |𝓑| = {facts['transitions']})")
         entries.append(Entry(title, "ours", facts["lanes"], ours.turn, ours.flops))
+    if threads_alone:
+        return entries
     if peer("xminigrid"):
         entries += [jax_peer(name) for name in JAX_VARIANTS]
     if peer("minigrid") and peer("stable_baselines3"):
@@ -267,7 +271,7 @@ def ratio(entry: Entry, other: Entry) -> float:
 
 def compare(options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any]:
     """Compares all trainings."""
-    entries = installed_trainings(options.games)
+    entries = installed_trainings(options.games, options.threads)
     limit = measure(entries, options.repetitions, options.seconds)
     peers = [entry for entry in entries if entry.kind != "ours"]
     rows, records = [], []
@@ -344,6 +348,7 @@ def main() -> None:
         help="with --lanes: keep the gradient steps per update or the size of a minibatch",
     )  # fmt: skip
     parser.add_argument("--updates", type=int, default=8, help="with --lanes: updates per compiled call")
+    parser.add_argument("--threads", action="store_true", help="our training alone, with one thread and with several")
     parser.add_argument("--serve", metavar="GAME", choices=GAMES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:

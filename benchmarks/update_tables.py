@@ -34,6 +34,20 @@ def latency_table() -> str:
     return markdown_table(header, rows) + f"\n\n`results/latency.json`: code {code_of(file)}, {machine}."
 
 
+def threads_table() -> str:
+    """Steps per second of training with one thread and with several."""
+    entries = read_benchmark("benchmark-threads")["entries"]
+    rows = [
+        [
+            entry["name"],
+            quantity(entry["median"]),
+            f"{quantity(min(entry['rates']))} to {quantity(max(entry['rates']))}",
+        ]
+        for entry in entries
+    ]
+    return markdown_table(["what", "steps/s", "lowest to highest"], rows) + measured_on("benchmark-threads")
+
+
 def parts_table() -> str:
     """Milliseconds of every part of an update on one core, before and now."""
     cells: dict[str, dict[tuple[str, str], float]] = {}
@@ -103,6 +117,7 @@ def host_table() -> str:
 SPEED: tuple[tuple[str, tuple[str, ...], Callable[[], str]], ...] = (
     ("first answers", ("latency",), latency_table),
     ("parts of an update", tuple(PARTS), parts_table),
+    ("threads", ("benchmark-threads",), threads_table),
     ("growth", ("update-growth",), growth_table),
     ("gradient steps", ("gradient-steps",), gradient_table),
     ("host worlds", ("benchmark-host-worlds",), host_table),
