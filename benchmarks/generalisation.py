@@ -41,7 +41,7 @@ from saplan.experiments.paper import PAPER
 from saplan.experiments.result_file import write_result
 from saplan.experiments.statistics import encode_successes
 from saplan.games import Game
-from saplan.games.wrapper import GameWrapper
+from saplan.games.wrapper import GameWrapper, unwrapped
 from saplan.methods.agent import PlannerSettings
 from saplan.methods.executor import EvalResult
 from saplan.methods.oracle import Oracle
@@ -49,7 +49,7 @@ from saplan.training.evaluate import evaluate
 from saplan.training.loop import Loop
 from saplan.training.provenance import provenance
 from saplan.training.store import load_agent, save_agent
-from saplan.training.transfer import transfer, unwrapped
+from saplan.training.transfer import transfer
 
 FIRST_LOOK, FOLLOWED_TASKS = 250_000, 100
 """Steps after which success is measured first during training, and the tasks of every measurement."""
