@@ -15,7 +15,7 @@ GROUPS = {
     "taxi": "Taxi",
     "minigrid": "MiniGrid",
     "craftax": "Craftax-Classic",
-    "random": "twenty random worlds",
+    "random": "random worlds",
 }
 WORDS = ("right", "equivalent", "undecided", "unseen", "wrong")
 GOOD = ("right", "equivalent")
@@ -49,10 +49,20 @@ def suggest_table() -> str:
         worlds = [row for row in rows if row["group"] == group]
         if worlds:
             words = [word for row in worlds for word in _last(row).values()]
-            cells.append([title, str(len(words)), *(str(Counter(words)[word]) for word in WORDS), _share(words)])
+            cells.append(
+                [
+                    title,
+                    str(len(worlds)),
+                    str(len(words)),
+                    *(str(Counter(words)[word]) for word in WORDS),
+                    _share(words),
+                ]
+            )
     words = [word for row in rows for word in _last(row).values()]
-    cells.append(["all", str(len(words)), *(str(Counter(words)[word]) for word in WORDS), f"**{_share(words)}**"])
-    return markdown_table(["worlds", "attributes", *WORDS, "right or equivalent"], cells)
+    cells.append(
+        ["all", str(len(rows)), str(len(words)), *(str(Counter(words)[word]) for word in WORDS), f"**{_share(words)}**"]
+    )
+    return markdown_table(["", "worlds", "attributes", *WORDS, "right or equivalent"], cells)
 
 
 def _last(row: dict[str, Any]) -> dict[str, str]:
@@ -73,9 +83,9 @@ def needed_table() -> str:
     return markdown_table(["transitions", *map(_steps, points)], cells)
 
 
-def worth_table(name: str = "worth") -> str:
+def worth_table() -> str:
     """Success, steps to 90 % and the size of 𝓑 with every space, beside the oracle."""
-    rows, cells = _rows(name), []
+    rows, cells = _rows("worth"), []
     for game in dict.fromkeys(row["game"] for row in rows):
         mine = [row for row in rows if row["game"] == game]
         oracle = [f"{row['success']:.1%}" for row in mine if row["space"] == "oracle"]
@@ -93,14 +103,9 @@ def worth_table(name: str = "worth") -> str:
     return markdown_table(header, cells)
 
 
-def small_worth_table() -> str:
-    """The same after fewer steps, with wrong spaces."""
-    return worth_table("worth-small")
-
-
 def poses_table() -> str:
     """The pose as one attribute, against position and direction apart."""
-    rows, cells = _rows("poses"), []
+    rows, cells = [*_rows("poses"), *_rows("poses-anywhere")], []
     for space, title in POSES.items():
         seeds = [row for row in rows if row["space"] == space]
         if not seeds:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from algebra_tables import lake_table, needed_table, poses_table, small_worth_table, suggest_table, worth_table
+from algebra_tables import lake_table, needed_table, poses_table, suggest_table, worth_table
 from attribute_tables import (
     MINIGRID,
     NOISE,
@@ -271,25 +271,24 @@ PLANNING: tuple[tuple[Path, str, Callable[[], str]], ...] = (
 )
 TABLES += PLANNING
 
-ALGEBRA: tuple[tuple[str, str, Callable[[], str]], ...] = (
-    ("suggest", "suggest", suggest_table),
-    ("suggest", "transitions needed", needed_table),
-    ("worth", "worth", worth_table),
-    ("worth-small", "worth of wrong spaces", small_worth_table),
-    ("poses", "poses", poses_table),
-    ("frozen-lake", "frozen lake", lake_table),
+ALGEBRA: tuple[tuple[tuple[str, ...], str, Callable[[], str]], ...] = (
+    (("suggest",), "suggest", suggest_table),
+    (("suggest",), "transitions needed", needed_table),
+    (("worth",), "worth", worth_table),
+    (("poses", "poses-anywhere"), "poses", poses_table),
+    (("frozen-lake",), "frozen lake", lake_table),
 )
-"""Tables of docs/algebra.md: the result file of each, its name and its function."""
+"""Tables of docs/algebra.md: the result files of each, its name and its function."""
 
 
-def _algebra_table(file: str, make: Callable[[], str]) -> Callable[[], str]:
-    return lambda: make() + made_by(file)
+def _algebra_table(files: tuple[str, ...], make: Callable[[], str]) -> Callable[[], str]:
+    return lambda: make() + made_by(*files)
 
 
 TABLES += tuple(
-    (DOCS / "algebra.md", name, _algebra_table(file, make))
-    for file, name, make in ALGEBRA
-    if (RESULTS / f"{file}.json").exists()
+    (DOCS / "algebra.md", name, _algebra_table(files, make))
+    for files, name, make in ALGEBRA
+    if all((RESULTS / f"{file}.json").exists() for file in files)
 )
 TABLES += tuple((DOCS / "speed.md", name, make) for name, make in speed_tables())
 

@@ -27,8 +27,8 @@ def wrong(words: list[tuple[str, str]]) -> list[str]:
     return [name for name, word in words if word == "wrong"]
 
 
-def test_a_few_random_worlds() -> None:
-    words = judged_worlds(range(20_000, 20_003), 50_000)
+def test_two_random_worlds() -> None:
+    words = judged_worlds(range(20_000, 20_002), 50_000)
     assert not wrong(words)
     assert np.mean([word in ("right", "equivalent") for _, word in words]) >= 0.8
 
