@@ -64,11 +64,3 @@ def puzzle_details() -> str:
     header = ["board", "seed", "precision", "recall", "changes left out of plans", "200 random reachable goals",
               "reachable states with a plan", "unreachable states refused with a certificate"]  # fmt: skip
     return markdown_table(header, rows)
-
-
-def scene_success() -> str:
-    """Success per task of the scene, by seed."""
-    runs = runs_of("scene")
-    rows = [[str(run["seed"]), *(f"{share:.0%}" for share in run["success_by_task"])] for run in runs]
-    header = ["seed", "open", "unlock and lock", "rearrange (cube)", "put in drawer (cube)", "rearrange hard (cube)"]
-    return markdown_table(header, rows) + made_with(runs)
