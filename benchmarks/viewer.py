@@ -27,6 +27,7 @@ from common import RESULTS, ROOT, make_parser, progress, setting
 from saplan.experiments.result_file import write_result
 from saplan.experiments.tables import markdown_table
 from saplan.storage.json_data import read_json
+from saplan.training.provenance import provenance
 
 RESULT, PICTURES = RESULTS / "viewer.json", ROOT / "docs" / "pictures"
 FLAGS = [
@@ -161,7 +162,7 @@ def measure(browser: Any, parts: list[str]) -> None:
     result = read_json(RESULT) if RESULT.exists() else {}
     result |= {"setting": setting(), "chromium": browser.version}
     for part in parts:
-        load, code = round(os.getloadavg()[0], 2), setting()["code"]
+        load, code = round(os.getloadavg()[0], 2), provenance()["code"]
         result[part] = {"load": load, "code": code, **PARTS[part](browser)}
     write_result(RESULT, result)
 
