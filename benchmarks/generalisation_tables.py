@@ -101,7 +101,7 @@ def exchange_table() -> str:
 def maps_table() -> str:
     """All games on larger maps, as success and as a share of that on the trained sizes."""
     rows = []
-    for game, name in (("switches", "structured"), ("exchange", "structured"), ("mining", "plain")):
+    for game, name in (("switches", "structured"), ("exchange", "structured"), ("mining", "left-out")):
         found = {world: points(game, name, world) for world in (TRAINED, "maps 15", "maps 20")}
         if not all(found.values()):
             continue
@@ -128,7 +128,7 @@ def traps_table() -> str:
     """What happened in the worlds where structure must not carry over."""
     rows = []
     for world, easy in TRAPS.items():
-        for game, name in (("exchange", "structured"), ("mining", "plain"), ("mining", "hole")):
+        for game, name in (("exchange", "structured"), ("mining", "left-out"), ("mining", "hole")):
             found, usual = points(game, name, world), points(game, name, easy)
             if found and world in WORLDS[game]:
                 rows.append([trap_title(game, name, world), *trap_cells(found), cell(found), cell(usual)])
