@@ -41,7 +41,7 @@ from saplan.experiments.paper import PAPER
 from saplan.experiments.result_file import write_result
 from saplan.experiments.statistics import encode_successes
 from saplan.games import Game
-from saplan.games.wrapper import GameWrapper, unwrapped
+from saplan.games.wrapper import GameWrapper
 from saplan.methods.agent import PlannerSettings
 from saplan.methods.executor import EvalResult
 from saplan.methods.oracle import Oracle
@@ -49,11 +49,11 @@ from saplan.training.evaluate import evaluate
 from saplan.training.loop import Loop
 from saplan.training.provenance import provenance
 from saplan.training.store import load_agent, save_agent
-from saplan.training.transfer import transfer
+from saplan.training.transfer import oracle_need, transfer
 
 FIRST_LOOK, FOLLOWED_TASKS = 250_000, 100
 """Steps after which success is measured first during training, and the tasks of every measurement."""
-BUDGET, LONGEST = 150, 3000
+BUDGET, LONGEST = 150, 1000
 """The paper's steps per task, and those of the oracle when its need is measured."""
 ORACLE = "oracle"
 VARIANTS = {"": PlannerSettings(), "visited only": PlannerSettings(beyond=False)}
@@ -112,15 +112,14 @@ class Follow:
 
 def budget_for(game: Game[Any], trained: Game[Any]) -> int:
     """The paper's budget of steps, scaled with the steps that the oracle needs here and in the trained game."""
-    need, usual = (evaluate(Oracle(one), 200, TASK_SEED + 2, LONGEST).steps.mean() for one in (game, trained))
-    return max(BUDGET, round(float(BUDGET * need / usual)))
+    need, usual = (oracle_need(one, 200, TASK_SEED + 2, LONGEST) for one in (game, trained))
+    return max(BUDGET, round(BUDGET * need / usual))
 
 
 def oracle_steps(world: tuple[str, str]) -> float:
-    """The mean steps that the oracle needs in a world; other goals in the same world do not change its budget."""
+    """The mean steps of the tasks that the oracle solves in a world."""
     kind, point = world
-    game = unwrapped(WORLDS[kind][point])
-    return float(evaluate(Oracle(game), 200, TASK_SEED + 2, LONGEST).steps.mean())
+    return oracle_need(WORLDS[kind][point], 200, TASK_SEED + 2, LONGEST)
 
 
 def read_needs(out: Path, pool: Any, wanted: list[tuple[Path, str, int, str, str, int]]) -> dict[str, float]:
@@ -129,6 +128,8 @@ def read_needs(out: Path, pool: Any, wanted: list[tuple[Path, str, int, str, str
     known: dict[str, float] = json.loads(file.read_text()) if file.exists() else {}
     kinds = dict.fromkeys(name.partition("-")[0] for _, name, *_ in wanted)
     worlds = dict.fromkeys([*((kind, TRAINED) for kind in kinds), *((w[1].partition("-")[0], w[3]) for w in wanted)])
+    # Other goals in the same world do not change its budget.
+    worlds = {world: None for world in worlds if not isinstance(WORLDS[world[0]][world[1]], GameWrapper)}
     missing = [world for world in worlds if " ".join(world) not in known]
     known |= {" ".join(world): steps for world, steps in zip(missing, pool.map(oracle_steps, missing, 1), strict=True)}
     file.write_text(json.dumps(known))
@@ -196,12 +197,10 @@ def plan_of(options: argparse.Namespace) -> list[tuple[Path, str, int, str, str,
 
 
 def compared(name: str, point: str) -> bool:
-    """Whether a baseline, or a variant of mining, is measured at a point."""
-    if name == "mining-hole":
-        return point == "hole"
-    return (
-        point.startswith("goals") if name.startswith("mining") else point not in TRAPS and not point.startswith("no ")
-    )
+    """Whether an agent other than the structured ones is measured at a point."""
+    if name.startswith("mining"):
+        return name == "mining-left-out" or point == "hole"
+    return point not in TRAPS and not point.startswith("no ")
 
 
 def points_in(out: Path) -> list[dict[str, Any]]:
@@ -237,7 +236,8 @@ def evaluate_command(options: argparse.Namespace) -> None:
 def scaled(needs: dict[str, float], point: tuple[Path, str, int, str, str, int]) -> int:
     """The paper's budget of steps, scaled with the steps that the oracle needs here and in the trained world."""
     kind = point[1].partition("-")[0]
-    return max(BUDGET, round(BUDGET * needs[f"{kind} {point[3]}"] / needs[f"{kind} {TRAINED}"]))
+    usual = needs[f"{kind} {TRAINED}"]
+    return max(BUDGET, round(BUDGET * needs.get(f"{kind} {point[3]}", usual) / usual))
 
 
 def pin(places: Any) -> None:

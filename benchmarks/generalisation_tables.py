@@ -101,7 +101,7 @@ def exchange_table() -> str:
 def maps_table() -> str:
     """All games on larger maps, as success and as a share of that on the trained sizes."""
     rows = []
-    for game, name in (("switches", "structured"), ("exchange", "structured"), ("mining", "plain")):
+    for game, name in (("switches", "structured"), ("exchange", "structured"), ("mining", "left-out")):
         found = {world: points(game, name, world) for world in (TRAINED, "maps 15", "maps 20")}
         if not all(found.values()):
             continue
@@ -128,7 +128,7 @@ def traps_table() -> str:
     """What happened in the worlds where structure must not carry over."""
     rows = []
     for world, easy in TRAPS.items():
-        for game, name in (("exchange", "structured"), ("mining", "plain"), ("mining", "hole")):
+        for game, name in (("exchange", "structured"), ("mining", "left-out"), ("mining", "hole")):
             found, usual = points(game, name, world), points(game, name, easy)
             if found and world in WORLDS[game]:
                 rows.append([trap_title(game, name, world), *trap_cells(found), cell(found), cell(usual)])
@@ -188,12 +188,12 @@ def steps_text(curve: dict[str, Any], wanted: float) -> tuple[str, float | None]
 def footnote() -> str:
     """Code, machines and tasks of the result file."""
     found = result()
-    first = next(iter(found["trained"].values()))
+    trained = {about["code"]["source"]: about["hardware"] for about in found["trained"].values()}
     seeds = len({point["seed"] for point in found["points"]})
-    code = found["code"]["commit"] or found["code"]["source"]
-    return (f"\n\n`results/generalisation.json`: code {code}, trained on {first['hardware']}, evaluated on "
-            f"{found['evaluated_on']}; {seeds} seeds, {found['tasks']} tasks of seed {found['task_seed']} a point; "
-            "95 % intervals over seeds and tasks.")  # fmt: skip
+    by = " and ".join(f"source {source} on {hardware}" for source, hardware in trained.items())
+    return (f"\n\n`results/generalisation.json`: agents trained by {by}, evaluated by commit {found['code']['commit']} on "
+            f"{found['evaluated_on']}; {seeds} seeds, {found['tasks']} tasks of seed {found['task_seed']} a point; 95 % "
+            "intervals over seeds and tasks.")  # fmt: skip
 
 
 def draw_objects(game: str, worlds: Sequence[str]) -> None:
@@ -220,8 +220,9 @@ def draw_objects(game: str, worlds: Sequence[str]) -> None:
 
 def draw_mining() -> None:
     """Goals in the plane of both minerals, by the share of seeds that reached them; the box was left out."""
-    figure, axes = panels(2, width=4.6, sharey=True)
-    titles = {"left-out": "trained without the box", "plain": "trained everywhere"}
+    known = {"left-out": "trained without the box", "plain": "trained everywhere"}
+    titles = {name: title for name, title in known.items() if points("mining", name, "goals inside")}
+    figure, axes = panels(len(titles), width=5.4, sharey=True)
     for axis, (name, title) in zip(axes, titles.items(), strict=True):
         for world in ("goals outside", "goals inside"):
             found = points("mining", name, world)

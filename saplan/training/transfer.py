@@ -40,11 +40,16 @@ def scaled_budget(game: Game[Any], trained: Game[Any]) -> int:
     Without an oracle, or where it needs fewer steps, the usual budget.
     """
     try:
-        oracles = Oracle(unwrapped(game)), Oracle(unwrapped(trained))
+        here, there = (oracle_need(one, ORACLE_TASKS, ORACLE_SEED, ORACLE_BUDGET) for one in (game, trained))
     except InputError:
         return BUDGET
-    here, there = (evaluate(one, ORACLE_TASKS, ORACLE_SEED, ORACLE_BUDGET).steps.mean() for one in oracles)
-    return max(BUDGET, round(float(BUDGET * here / there)))
+    return max(BUDGET, round(BUDGET * here / there))
+
+
+def oracle_need(game: Game[Any], tasks: int, seed: int, budget: int) -> float:
+    """The mean steps of the tasks that the oracle solves: those that it does not solve say nothing of their need."""
+    result = evaluate(Oracle(unwrapped(game)), tasks, seed, budget)
+    return float(result.steps[result.success].mean()) if result.success.any() else float(budget)
 
 
 def check_same_kind(trained: Game[Any], game: Game[Any]) -> None:
