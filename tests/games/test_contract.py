@@ -30,7 +30,7 @@ RULES: dict[str, Game[Any]] = {
     "other rates": Exchange(gives=FLAT, takes=STEEP, most=5),
     "two kinds of exchange": Exchange(kinds=2, gives=((0, 2), (3, 0)), takes=((0, 1), (1, 0)), most=4),
     "a purse": Exchange(purse=5, most=6),
-    "rates that change": Exchange(rates_change_at=3, most=6),
+    "rates that change": Exchange(rates_change_at=4, most=6),
     "few deposits": Mining(deposits=1),
     "large dense maps": Switches(maps=MapRules(smallest=10, largest=10, blocked=0.2)),
     "open maps": Mining(maps=MapRules(blocked=0.0)),
