@@ -65,7 +65,7 @@ def cell(found: Sequence[dict[str, Any]], bold: bool = False) -> str:
 
 def success_by_world(game: str, worlds: Sequence[str], methods: Sequence[str] = tuple(METHODS)) -> str:
     """Success of every method in several worlds, with the budgets of steps."""
-    rows = []
+    rows, worlds = [], [world for world in worlds if points(game, "structured", world)]
     for method in methods:
         cells = [cell(points(game, method, world), method == "structured") for world in worlds]
         if any(cells):
@@ -79,10 +79,10 @@ def generalisation_table() -> str:
     """The short table for the README: both games with more objects, and maps twice as wide."""
     rows = []
     for method in ("structured", "unstructured", "curriculum"):
-        row = [points("switches", method, world) for world in OBJECTS] + [
-            points("switches", method, "maps 20"),
-            points("exchange", method, "6..8"),
-        ]
+        row = [points("switches", method, world) for world in (*OBJECTS, "maps 20")]
+        row.append(points("exchange", method, "6..8"))
+        if not any(row):
+            continue
         rows.append([method, *(f"{solved(found).mean():.1%}" if found else "" for found in row)])
     titles = [f"switches {TITLES.get(world, world)}" for world in (*OBJECTS, "maps 20")] + ["exchange 6..8"]
     return markdown_table(["objects of each kind", *titles], rows) + footnote()
@@ -229,6 +229,7 @@ def footnote() -> str:
 
 def draw_objects(game: str, worlds: Sequence[str]) -> None:
     """Success against the number of objects, the range of training shaded."""
+    worlds = [world for world in worlds if points(game, "structured", world)]
     figure, (axis,) = panels(1, width=6.4)
     axis.axvspan(-0.4, 0.4, color="#0b6e4f", alpha=0.12, lw=0)
     axis.text(0, 4, "trained", ha="center", color="#0b6e4f")
