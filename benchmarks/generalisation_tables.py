@@ -77,14 +77,14 @@ def success_by_world(game: str, worlds: Sequence[str], methods: Sequence[str] = 
 
 def generalisation_table() -> str:
     """The short table for the README: both games with more objects, and maps twice as wide."""
+    columns = [("switches", world) for world in (*OBJECTS, "maps 20")] + [("exchange", "6..8")]
+    columns = [(game, world) for game, world in columns if points(game, "structured", world)]
     rows = []
     for method in ("structured", "unstructured", "curriculum"):
-        row = [points("switches", method, world) for world in (*OBJECTS, "maps 20")]
-        row.append(points("exchange", method, "6..8"))
-        if not any(row):
-            continue
-        rows.append([method, *(f"{solved(found).mean():.1%}" if found else "" for found in row)])
-    titles = [f"switches {TITLES.get(world, world)}" for world in (*OBJECTS, "maps 20")] + ["exchange 6..8"]
+        row = [points(game, method, world) for game, world in columns]
+        if any(row):
+            rows.append([method, *(f"{solved(found).mean():.1%}" if found else "" for found in row)])
+    titles = [f"{game} {TITLES.get(world, world)}" for game, world in columns]
     return markdown_table(["objects of each kind", *titles], rows) + footnote()
 
 
@@ -259,7 +259,7 @@ def draw_mining() -> None:
         for world in ("goals outside", "goals inside"):
             found = points("mining", name, world)
             _, goals = task_set(WORLDS["mining"][world], found[0]["tasks"], result()["task_seed"])
-            middle = (np.asarray(goals.low) + np.asarray(goals.high))[:, :2] / 2
+            middle = (np.asarray(goals.low)[:, :2] + np.asarray(goals.high)[:, :2]) / 2
             shade = axis.scatter(*middle.T, c=100 * solved(found).mean(axis=0), cmap="viridis", s=6, vmin=0, vmax=100)
         corners = np.array([[0, 1], [2, 1], [2, 3], [0, 3], [0, 1]])
         axis.plot(*np.array(BOX)[corners].T, color="#d1495b", lw=1.6)
