@@ -243,8 +243,7 @@ def in_short() -> str:
     """The README's first table, with the sentence that says what it shows."""
     said = (
         "Structure carries over to worlds that training never saw. Agents that were trained with one to three objects\n"
-        "of each kind act with up to sixteen, and on maps of twice the width (success; all methods with the same\n"
-        "training):"
+        "of each kind act with up to sixteen (success; all methods with the same training):"
     )
     return f"{said}\n\n{generalisation_table()}"
 
