@@ -47,7 +47,7 @@ from saplan.methods.executor import EvalResult
 from saplan.methods.oracle import Oracle
 from saplan.training.evaluate import evaluate
 from saplan.training.loop import Loop
-from saplan.training.provenance import provenance
+from saplan.training.provenance import code, provenance
 from saplan.training.store import load_agent, save_agent
 from saplan.training.transfer import oracle_need, transfer
 
@@ -147,7 +147,7 @@ def measure(task: tuple[Path, str, int, str, str, int, int]) -> dict[str, Any]:
         "name": name, "seed": seed, "point": point, "variant": variant, "tasks": tasks, "budget": budget,
         "success": float(result.success.mean()), "successes": encode_successes(result.success),
         "steps": int(result.steps.sum()), **failures(game, result, without(kind, point)),
-        "seconds": round(time.time() - began, 1),
+        "seconds": round(time.time() - began, 1), "commit": code()["commit"],
     }  # fmt: skip
 
 

@@ -224,7 +224,8 @@ def footnote() -> str:
     trained = {about["code"]["source"]: about["hardware"] for about in found["trained"].values()}
     seeds = len({point["seed"] for point in found["points"]})
     by = " and ".join(f"source {source} on {hardware}" for source, hardware in trained.items())
-    where = f"evaluated by commit {found['code']['commit']} on {found['evaluated_on']}"
+    commits = ", ".join(dict.fromkeys(point["commit"] for point in found["points"]))
+    where = f"evaluated by {commits} on {found['evaluated_on']}"
     tasks = f"{seeds} seeds, {found['tasks']} tasks of seed {found['task_seed']} a point"
     file = f"`results/generalisation.json`: agents trained by {by}, {where}"
     return f"\n\n{file}; {tasks}; 95 % intervals over seeds and tasks."
