@@ -10,7 +10,6 @@ their attempts are tested.
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -66,7 +65,8 @@ def play_for_evidence(agent: StructuredAgent) -> StructuredAgent:
         rollout = method.play(game, settings, learner, key)
         entry = jnp.full(len(rollout.flat.action), NO_ENTRY, jnp.int32)
         _, outcomes = write_replays(learner.knowledge, entry, rollout.flat, False)
-        played: Any = replace(learner, knowledge=replace(learner.knowledge, outcomes=outcomes), lanes=rollout.lanes)
+        knowledge = replace(learner.knowledge, outcomes=outcomes)
+        played: Learner[StructuredKnowledge] = replace(learner, knowledge=knowledge, lanes=rollout.lanes)
         return played
 
     for one in jax.random.split(key, UPDATES):

@@ -194,7 +194,7 @@ def read_fitted(path: Path) -> FittedFile:
     hidden, shape, geometry = about.get("hidden"), about.get("shape"), about.get("geometry")
     if not is_whole(hidden, 1, LARGEST_HIDDEN):
         raise InputError(f"{path}: hidden must be an integer in 1..{LARGEST_HIDDEN}")
-    cell = about.get("cell", 1)
+    cell = about.get("cell")
     if not is_whole(cell, 1, LARGEST_CELL):
         raise InputError(f"{path}: cell must be an integer in 1..{LARGEST_CELL}")
     if not isinstance(shape, list) or not all(is_whole(side, 1, LARGEST_SIDE) for side in shape):

@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -732,7 +733,8 @@ def attempt(case: Case, bases: Path, folder: Path) -> dict[str, Any]:
         err.write(f"{type(error).__name__}: {str(error)[:200]}")
     finally:
         signal.alarm(0)
-    said = err.getvalue()
+    # Whatever takes long says so, line by line; on a busy machine even a refusal may.
+    said = re.sub(r"^[^\n]* … \d+ s\n", "", err.getvalue(), flags=re.MULTILINE)
     ills = [
         name
         for name, ill in {
