@@ -191,9 +191,10 @@ def footnote() -> str:
     trained = {about["code"]["source"]: about["hardware"] for about in found["trained"].values()}
     seeds = len({point["seed"] for point in found["points"]})
     by = " and ".join(f"source {source} on {hardware}" for source, hardware in trained.items())
-    return (f"\n\n`results/generalisation.json`: agents trained by {by}, evaluated by commit {found['code']['commit']} on "
-            f"{found['evaluated_on']}; {seeds} seeds, {found['tasks']} tasks of seed {found['task_seed']} a point; 95 % "
-            "intervals over seeds and tasks.")  # fmt: skip
+    where = f"evaluated by commit {found['code']['commit']} on {found['evaluated_on']}"
+    tasks = f"{seeds} seeds, {found['tasks']} tasks of seed {found['task_seed']} a point"
+    return (f"\n\n`results/generalisation.json`: agents trained by {by}, {where}; {tasks}; 95 % intervals over seeds and "
+            "tasks.")  # fmt: skip
 
 
 def draw_objects(game: str, worlds: Sequence[str]) -> None:
