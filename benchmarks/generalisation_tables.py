@@ -193,8 +193,8 @@ def footnote() -> str:
     by = " and ".join(f"source {source} on {hardware}" for source, hardware in trained.items())
     where = f"evaluated by commit {found['code']['commit']} on {found['evaluated_on']}"
     tasks = f"{seeds} seeds, {found['tasks']} tasks of seed {found['task_seed']} a point"
-    return (f"\n\n`results/generalisation.json`: agents trained by {by}, {where}; {tasks}; 95 % intervals over seeds and "
-            "tasks.")  # fmt: skip
+    file = f"`results/generalisation.json`: agents trained by {by}, {where}"
+    return f"\n\n{file}; {tasks}; 95 % intervals over seeds and tasks."
 
 
 def draw_objects(game: str, worlds: Sequence[str]) -> None:
