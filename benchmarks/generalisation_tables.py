@@ -155,6 +155,36 @@ def trap_cells(found: Sequence[dict[str, Any]]) -> list[str]:
             f"{share:.2%}", f"{after / max(tasks, 1):.1%}"]  # fmt: skip
 
 
+def verdicts_table() -> str:
+    """What the project promised to show, beside what was measured."""
+    inside, outside = (mean("mining", "left-out", world) for world in ("goals inside", "goals outside"))
+    wanted: list[tuple[str, float, float | None]] = [
+        ("switches, trained on 1..3: 6..8 objects", 0.97, mean("switches", "structured", "6..8")),
+        ("switches, trained on 1..3: 12..16 objects", 0.90, mean("switches", "structured", "12..16")),
+        ("exchange, trained on 1..3: 6..8 objects", 0.95, mean("exchange", "structured", "6..8")),
+        ("mining: success inside the box, as a share of that outside", 0.80, ratio(inside, outside)),
+    ]
+    for game, name in (("switches", "structured"), ("exchange", "structured"), ("mining", "left-out")):
+        share = ratio(mean(game, name, "maps 20"), mean(game, name, TRAINED))
+        wanted.append((f"{game}: maps twice as wide, as a share of the trained sizes", 0.90, share))
+    rows = []
+    for what, least, figure in wanted:
+        judged = ["not measured", ""] if figure is None else [f"{figure:.1%}", "met" if figure >= least else "missed"]
+        rows.append([what, f"{least:.0%}", *judged])
+    return markdown_table(["promise", "at least", "measured", ""], rows) + footnote()
+
+
+def mean(game: str, method: str, world: str) -> float | None:
+    """Success of all seeds at a point; None if it was not measured."""
+    found = points(game, method, world)
+    return float(solved(found).mean()) if found else None
+
+
+def ratio(part: float | None, whole: float | None) -> float | None:
+    """One success as a share of another; None unless both were measured."""
+    return part / whole if whole and part is not None else None
+
+
 def efficiency_table() -> str:
     """Steps of training to the paper's success, by the largest number of objects."""
     wanted, rows = PAPER["structured"]["switches"], []

@@ -23,6 +23,7 @@ from generalisation_tables import (
     mining_table,
     switches_table,
     traps_table,
+    verdicts_table,
 )
 from ogbench_tables import puzzle_details, puzzle_success
 from reliability import reliability_table
@@ -254,6 +255,7 @@ GENERALISATION: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (BEYOND, "generalisation on mining", mining_table),
     (BEYOND, "generalisation on larger maps", maps_table),
     (BEYOND, "traps", traps_table),
+    (BEYOND, "verdicts", verdicts_table),
     (README, "generalisation", in_short),
 )
 """Tables of a page that is written once `benchmarks/generalisation.py` has been run."""
