@@ -43,10 +43,11 @@ SHORTER: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"--world (\S+) --goal": r"--world \1 --anyway --budget 5 --goal",
 }
 """Small sizes in place of the printed ones: tests show that everything runs, `docs/results.md` how well."""
-IMPOSSIBLE = ("red=30", "red=3 green=3 blue=14", "red=1 green=16 blue=1")
+IMPOSSIBLE = ("red=30", "red=3 green=3 blue=14")
 ENDS = {
     'saplan plan switches --goal "blue=3"': 4,
     **{f'saplan plan exchange --rules fewest=8 most=8 --goal "{goal}"': 4 for goal in IMPOSSIBLE},
+    'saplan plan exchange --rules fewest=8 most=8 --goal "red=1 green=16 blue=1" --visited-only': 4,
 }
 NOT_RUN = {
     "saplan watch": "tests/test_readme.py",
