@@ -24,7 +24,7 @@ from common import describe, make_parser, progress, setting, text_table
 
 from saplan.experiments.result_file import write_result
 from saplan.games import GAMES, Game, make_game
-from saplan.methods.base import Learner, q_loss, scaled_reward, train_chunk
+from saplan.methods.base import Learner, improve_q, scaled_reward, train_chunk
 from saplan.methods.structured.learner import Structured, StructuredKnowledge
 from saplan.methods.structured.settings import StructuredSettings, structured_settings
 from saplan.methods.targets import value_rollout
@@ -76,8 +76,9 @@ def measure_parts(name: str, seconds: float) -> list[dict[str, Any]]:
     def improve(learner: Any, rollout: Any, batches: Any) -> Any:
         learnt = METHOD.learn(game, settings, learner, rollout, key)
         reward, _ = scaled_reward(learner, rollout.trajectory, learnt.reward)
-        loss = q_loss(learnt, value_rollout(game, settings, learner.policy, rollout), reward)
-        return learnt.knowledge, descend(loss, learner.policy, learner.policy_moments, 1e-3, batches)
+        targets = learnt.targets(value_rollout(game, settings, learner.policy, rollout), reward)
+        steps = lambda loss: descend(loss, learner.policy, learner.policy_moments, 1e-3, batches)  # noqa: E731
+        return learnt.knowledge, improve_q(steps, *targets)
 
     order = jax.jit(partial(shuffle, settings, size=settings.lanes * settings.rollout))
     batches = order(key)

@@ -23,13 +23,14 @@ from saplan.methods.policy import Policy, sample_actions
 from saplan.methods.policy_gradient import clipped_loss, judged_steps
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, policy_loss, value_rollout
 from saplan.rl.finite import NO_FAULT, first_fault
-from saplan.rl.optim import ADAM, SEEDS, descend, largest_of_all, learning_rate, shuffle, take_rows
+from saplan.rl.optim import ADAM, SEEDS, bucketed, descend, largest_of_all, learning_rate, shuffle, take_rows
 from saplan.rl.returns import masked_mean
 from saplan.rl.rollout import Behaviour, Judge, Propose, RolloutState, Trajectory, begin_rollout, fresh_maps, roll_out
 from saplan.rl.settings import Settings
 
 Knowledge = TypeVar("Knowledge", bound=eqx.Module)
 """What a method knows besides its policy."""
+Result = TypeVar("Result")
 
 
 class Learner(eqx.Module, Generic[Knowledge]):
@@ -163,10 +164,16 @@ class Method(abc.ABC, Generic[Knowledge]):
         lesson = learnt.rollout or rollout
         reward, scale = scaled_reward(learner, lesson.trajectory, learnt.reward)
         values = value_rollout(game, settings, learner.policy, lesson)
-        loss = gradient_loss(values, lesson, reward) if settings.policy_gradient else q_loss(learnt, values, reward)
         rate = learning_rate(settings, learner.updates, total)
         batches = shuffle(settings, policy_key, len(lesson.flat.action))
-        policy, policy_moments, losses = descend(loss, learner.policy, learner.policy_moments, rate, batches)
+
+        def improve(loss: PolicyLoss) -> tuple[Policy, optax.OptState, Float[Array, "batches"]]:
+            return descend(loss, learner.policy, learner.policy_moments, rate, batches)
+
+        if settings.policy_gradient:
+            policy, policy_moments, losses = improve(gradient_loss(values, lesson, reward))
+        else:
+            policy, policy_moments, losses = improve_q(improve, *learnt.targets(values, reward))
         report = report_on(rollout.flat, *self.known(learnt.knowledge), learnt, losses)
         updates = learner.updates + 1
         return Learner(policy, policy_moments, learnt.knowledge, scale, rollout.lanes, key, updates), report
@@ -188,11 +195,29 @@ PolicyLoss = Callable[[Policy, Int32[Array, "size"]], Float[Array, ""]]
 """(policy, rows of a minibatch) → its loss there."""
 
 
-def q_loss(
-    learnt: KnowledgeUpdate[Any], values: ValuedRollout, reward: Float[Array, "time lanes"] | None
-) -> PolicyLoss:
-    """Loss towards the method's targets, which teach about many subgoals at once."""
-    targets, subgoals = learnt.targets(values, reward)
+def improve_q(improve: Callable[[PolicyLoss], Result], targets: Targets, subgoals: Subgoals) -> Result:
+    """`improve` with the loss towards the method's targets, which teach about many subgoals at once.
+
+    On platforms other than a CPU, one branch for all gradient steps chooses how many subgoals they compute.
+    """
+    if subgoals.shared is None:
+        return improve(q_loss(targets, subgoals))
+    shared = subgoals.shared
+
+    def with_first(n: int) -> Result:
+        parts = (targets.execution[:, :n], targets.execution_weight[:, :n])
+        first = eqx.tree_at(lambda x: (x.execution, x.execution_weight), targets, parts)
+        return improve(q_loss(first, subgoals._replace(shared=shared[:n])))
+
+    improved: Result = jax.lax.platform_dependent(
+        cpu=lambda: with_first(len(shared)),
+        default=lambda: bucketed(with_first, len(shared), jnp.asarray(subgoals.used)),
+    )
+    return improved
+
+
+def q_loss(targets: Targets, subgoals: Subgoals) -> PolicyLoss:
+    """Loss of a minibatch towards its targets."""
     return lambda policy, rows: policy_loss(policy, subgoals, take_rows(targets, rows))
 
 

@@ -13,7 +13,6 @@ import optax
 from jaxtyping import Array, Bool, Float, Int
 
 from saplan.rl.networks import EPSILON
-from saplan.rl.optim import in_buckets
 
 
 class TakenHead(NamedTuple):
@@ -39,9 +38,9 @@ class Wanted(NamedTuple):
 def goals_loss(head: TakenHead, wanted: Wanted, count: Int[Array, ""]) -> Float[Array, ""]:
     """Mean over the states of the cross-entropy, summed over the first `count` goals.
 
-    On a CPU the goals are processed one after another, and those beyond `count` cost nothing. On other platforms they
-    form one batch of a few possible sizes, because a loop whose length is known only on the device would synchronise
-    with the host in every iteration.
+    On a CPU the goals are processed one after another, and those beyond `count` cost nothing. On other platforms all C
+    are processed at once: a loop whose length is known only on the device would synchronise with the host in every
+    iteration. `bucketed` keeps C small there.
     """
     return _value_and_gradient(head, wanted, count)[0]
 
@@ -71,21 +70,54 @@ def _goal_by_goal(head: TakenHead, wanted: Wanted, count: Array) -> tuple[Array,
 
 
 def _all_goals(head: TakenHead, wanted: Wanted, count: Array) -> tuple[Array, TakenHead]:
-    def first(items: tuple[Array, ...], count: Array, head: TakenHead) -> tuple[Array, TakenHead]:
-        gain, shift, target, known = items
-        known &= (jnp.arange(len(gain)) < count)[:, None]
-        loss, each = jax.vmap(lambda *item: _one_goal(head, *item))(gain, shift, target, known)
-        room = ((0, len(head.gain) - len(gain)), (0, 0))
-        return loss.sum(), TakenHead(
-            trunk=each.trunk.sum(axis=0),
-            gain=jnp.pad(each.gain, room),
-            shift=jnp.pad(each.shift, room),
-            weight=each.weight.sum(axis=0),
-            bias=each.bias.sum(axis=0),
-        )
+    """All goals at once, in four sums over (goal, state, unit) of which none is written out.
 
-    items = (head.gain, head.shift, wanted.target, wanted.known)
-    return in_buckets(first, items, jnp.asarray(count), head)
+    Each sum computes its summands again, which are a few operations on numbers that stay in the cache. The barriers
+    keep the compiler from sharing them between the sums: it would write them to memory.
+    """
+    known = wanted.known & (jnp.arange(len(head.gain)) < count)[:, None]
+    size, share = head.trunk.shape[1], known / len(head.trunk)
+    mean = jnp.mean(head.trunk * head.gain[:, None] + head.shift[:, None], axis=-1)
+    x, active = _centred(head, mean)
+    scale = jax.lax.rsqrt(jnp.mean(x**2, axis=-1) + EPSILON)
+    total, output = jnp.sum(active, axis=-1), jnp.sum(active * x, axis=-1)
+    logit = scale * output + head.bias
+    loss = jnp.sum(optax.sigmoid_binary_cross_entropy(logit, wanted.target) * share)
+    slope = (jax.nn.sigmoid(logit) - wanted.target) * share
+    by_scale = slope * scale
+    back = by_scale, by_scale * total / size, by_scale * output * scale**2 / size
+    gain, shift = _sums_over_states(head, mean, *back)
+    trunk, weight = _sums_over_goals(head, mean, *back)
+    return loss, TakenHead(trunk, gain, shift, weight, slope.sum(axis=0))
+
+
+def _centred(
+    head: TakenHead, mean: Float[Array, "C n"]
+) -> tuple[Float[Array, "C n hidden"], Float[Array, "C n hidden"]]:
+    """The numbers before their normalisation, less their mean, and the weights of those that pass the ReLU."""
+    x = head.trunk * head.gain[:, None] + (head.shift[:, None] - mean[..., None])
+    return x, jnp.where(x > 0, head.weight, 0.0)
+
+
+def _sums_over_states(
+    head: TakenHead, mean: Array, by_scale: Array, first: Array, second: Array
+) -> tuple[Float[Array, "C hidden"], Float[Array, "C hidden"]]:
+    """Gradients of gain and shift."""
+    head, mean = jax.lax.optimization_barrier((head, mean))
+    x, active = _centred(head, mean)
+    before = by_scale[..., None] * active - (first[..., None] + second[..., None] * x)
+    return jnp.sum(before * head.trunk, axis=1), jnp.sum(before, axis=1)
+
+
+def _sums_over_goals(
+    head: TakenHead, mean: Array, by_scale: Array, first: Array, second: Array
+) -> tuple[Float[Array, "n hidden"], Float[Array, "n hidden"]]:
+    """Gradients of the trunk and of the outputs' weights."""
+    head, mean = jax.lax.optimization_barrier((head, mean))
+    x, active = _centred(head, mean)
+    before = by_scale[..., None] * active - (first[..., None] + second[..., None] * x)
+    trunk = jnp.sum(before * head.gain[:, None], axis=0)
+    return trunk, jnp.sum(by_scale[..., None] * jnp.maximum(x, 0.0), axis=0)
 
 
 def _one_goal(

@@ -125,14 +125,18 @@ def largest_of_all(value: Int[Array, ""]) -> Int[Array, ""]:
 
 
 def in_buckets(function: Callable[..., Result], items: PyTree[Array], count: Int[Array, ""], *given: Any) -> Result:
-    """`function(items, count, *given)` with the fewest stacked items that suffice: 4, 8, 16, ... or all.
-
-    The result must not depend on the bucket. Learners side by side share the bucket: with a choice of its own for each,
-    all choices would be computed.
-    """
+    """`function(items, count, *given)` with the fewest stacked items that suffice."""
     (most,) = {leaf.shape[0] for leaf in jax.tree.leaves(items)}
+    return bucketed(lambda n: function(jax.tree.map(lambda x: x[:n], items), count, *given), most, count)
+
+
+def bucketed(function: Callable[[int], Result], most: int, count: Int[Array, ""]) -> Result:
+    """`function(n)` with the least n that suffices for `count` of `most` items: 4, 8, 16, ... or all.
+
+    The result must not depend on n. Learners side by side share it: with a choice of its own for each, all choices
+    would be computed.
+    """
     sizes = [*(4 * 2**k for k in range(20) if 4 * 2**k < most), most]
     bucket = jnp.sum(largest_of_all(count) > jnp.array(sizes[:-1], jnp.int32))
-    parts = [lambda *rest, n=n: function(jax.tree.map(lambda x: x[:n], items), *rest) for n in sizes]
-    result: Result = jax.lax.switch(bucket, parts, count, *given)
+    result: Result = jax.lax.switch(bucket, [partial(function, n) for n in sizes])
     return result

@@ -60,6 +60,8 @@ class Loop:
         self.alone = len(configs) == 1
         self.size = chunk or max(1, min(16, self.updates // 8))
         self.devices = first_devices(devices, self.settings.lanes)
+        # One program for all seeds: operation by operation, the first maps would be compiled piece by piece.
+        self._begin = eqx.filter_jit(self.method.begin)
         self._outline = outline_of(lambda: self._new_learner(0), LARGEST, "this learner")
         self._learner: Any = None
         self.done = self.chunks = self.evaluated_at = 0
@@ -83,7 +85,7 @@ class Loop:
         self._learner = learner
 
     def _new_learner(self, seed: int) -> Any:
-        return self.method.begin(self.game, self.settings, jax.random.key(seed))
+        return self._begin(self.game, self.settings, jax.random.key(seed))
 
     def _stack(self, each: list[Any]) -> Any:
         learner = each[0] if self.alone else jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)

@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import platform
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from saplan.training.config import ATTRIBUTES, RunConfig
 
 PACKAGE = Path(__file__).parent.parent
 COMMIT = "SAPLAN_COMMIT"
-"""Environment variable that names the commit where the package is not in a git checkout, as in a container."""
+"""Environment variable that names the commit of a copy, as in a container; it takes precedence over git."""
 SHORT = 12
 """Digits of a hash that are recorded."""
 
@@ -26,11 +27,16 @@ SHORT = 12
 @functools.cache
 def code() -> dict[str, Any]:
     """Version, commit (with `+` if the package was edited since) and a hash of all source files of the package."""
+    return {"version": _version(), "commit": os.environ.get(COMMIT) or _commit(), "source": source_hash()}
+
+
+def _version() -> str | None:
+    """The installed version, or that of the checkout around a package that is not installed."""
+    project = PACKAGE.parent / "pyproject.toml"
     try:
-        version = importlib.metadata.version("saplan")
+        return importlib.metadata.version("saplan")
     except importlib.metadata.PackageNotFoundError:
-        version = None
-    return {"version": version, "commit": _commit(), "source": source_hash()}
+        return str(tomllib.loads(project.read_text("utf-8"))["project"]["version"]) if project.exists() else None
 
 
 def source_hash() -> str:
@@ -44,7 +50,7 @@ def source_hash() -> str:
 def _commit() -> str | None:
     head = _git("rev-parse", f"--short={SHORT}", "HEAD")
     if head is None or not (PACKAGE.parent / ".git").exists():
-        return os.environ.get(COMMIT) or None
+        return None
     return head + ("+" if _git("status", "--porcelain", "--", str(PACKAGE)) else "")
 
 
