@@ -60,6 +60,8 @@ VARIANTS = {"": PlannerSettings(), "visited only": PlannerSettings(beyond=False)
 """How plans are made. The second one is measured for the structured method alone."""
 
 
+WHOLE = ("structured", "without-rho")
+"""Agents that are measured everywhere."""
 URGENT = {"6..8": 0, "12..16": 0, "goals inside": 0, "goals outside": 0, "maps 15": 2, "no purse": 2, "no change": 2}
 """Points that are measured first, and last."""
 
@@ -184,7 +186,7 @@ def plan_of(options: argparse.Namespace) -> list[tuple[Path, str, int, str, str,
         for point in WORLDS[kind]:
             if not point.startswith(tuple(options.points)):
                 continue
-            if method not in ("structured", "plain", ORACLE) and not compared(name, point):
+            if method not in (*WHOLE, "plain", ORACLE) and not compared(name, point):
                 continue
             if method == ORACLE and isinstance(WORLDS[kind][point], GameWrapper):
                 continue  # the oracle does not know the world by its wrapper

@@ -101,6 +101,8 @@ def _jobs() -> dict[str, dict[str, Job]]:
     few = {name: make_game(name, most=3) for name in ("switches", "exchange")}
     objects = {f"{name}-structured": Job(game) for name, game in few.items()}
     objects |= {f"{name}-raw": Job(game, algebra="raw") for name, game in few.items()}
+    blind = {"sees_rho": False}
+    objects |= {f"{name}-without-rho": Job(game, settings=blind) for name, game in few.items()}
     objects["switches-integers"] = Job(few["switches"], algebra="integers")
     objects |= {f"{name}-{method}": Job(game, method) for method in ("unstructured", "curriculum")
                 for name, game in few.items()}  # fmt: skip
