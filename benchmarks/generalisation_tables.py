@@ -26,7 +26,8 @@ METHODS = {
 }  # fmt: skip
 """Lines of a table and of a picture, with their titles."""
 STYLES = {"structured": ("-", "o"), "without-rho": ("-", "P"), "visited only": (":", "o"), "raw": ("--", "v"),
-          "integers": ("-.", "D"), "unstructured": ("--", "s"), "curriculum": ("-.", "^"), "oracle": ((0, (6, 3)), "")}  # fmt: skip
+          "integers": ("-.", "D"), "unstructured": ("--", "s"), "curriculum": ("-.", "^"),
+          "oracle": ((0, (6, 3)), "")}  # fmt: skip
 PALETTE = {**COLOURS, "without-rho": "#3fa34d", "visited only": "#0b6e4f", "raw": "#e0912f", "integers": "#7b4ea3"}
 TITLES = {TRAINED: "1..3 (trained)", "12..16": "12..16, maps of 10 × 10", "maps 15": "maps of 15 × 15",
           "maps 20": "maps of 20 × 20"}  # fmt: skip
