@@ -102,7 +102,7 @@ def _draw_curve(axis: Any, method: str, group: list[Result], wanted: float | Non
     if curve is None:
         return
     steps, success = curve
-    each = np.array([[p["success"] for p in row["curve"] if p["steps"] in set(steps)] for row in group])
+    each = np.array([[p["success"] for p in row["curve"] if p["steps"] in set(steps)] for row in group if row["curve"]])
     style = {"color": COLOURS[method], "marker": MARKERS[method], "ls": LINES[method]}
     axis.plot(steps / 1e6, 100 * success, label=method, ms=5, **style)
     band = (100 * each.min(axis=0), 100 * each.max(axis=0))

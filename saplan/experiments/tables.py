@@ -80,12 +80,24 @@ def differing(results: Iterable[Result]) -> list[str]:
     return [f"{name}: {', '.join(each)}" for name, each in values.items() if len(each) > 1]
 
 
-def comparable(results: Sequence[Result], what: str, strict: bool = True) -> Sequence[Result]:
-    """The same results; if `strict`, `InputError` unless they have the same code, machine and tasks.
+def mixed(results: Iterable[Result]) -> list[str]:
+    """The properties that make the rows of a table incomparable, in words.
 
+    Machine and tasks must be the same everywhere, the code within every method: a footnote names that of each method.
     The oracle is exempt: it is not trained.
     """
-    odd = differing(row for row in results if row["method"] != ORACLE)
+    by_method: dict[str, list[Result]] = {}
+    for row in results:
+        by_method.setdefault(row["method"], []).append(row)
+    trained = {method: rows for method, rows in by_method.items() if method != ORACLE}
+    everywhere = differing(row for rows in trained.values() for row in rows)
+    within = [odd for rows in trained.values() for odd in differing(rows)]
+    return list(dict.fromkeys(odd for odd in [*everywhere, *within] if odd in within or not odd.startswith("code: ")))
+
+
+def comparable(results: Sequence[Result], what: str, strict: bool = True) -> Sequence[Result]:
+    """The same results; if `strict`, `InputError` unless they may stand in one table."""
+    odd = mixed(results)
     if odd and strict:
         raise InputError(f"{what} would compare results that differ in {'; '.join(odd)}")
     return results
@@ -96,10 +108,15 @@ def footnote(results: Sequence[Result]) -> str:
     rows = [row for row in results if row["method"] != ORACLE] or list(results)
     if not rows:
         return ""
-    if odd := differing(rows):
+    if odd := mixed(rows):
         return f"\n\nThese rows are not comparable: they differ in {'; '.join(odd)}."
     tasks = f"{rows[0]['tasks']} tasks of seed {rows[0].get('task_seed')}"
-    return f"\n\nCode {code_of(rows[0])}, {rows[0].get('hardware')}, {tasks}."
+    codes: dict[str, list[str]] = {}
+    for row in rows:
+        codes.setdefault(code_of(row), []).append(row["method"])
+    first, *others = codes
+    older = "".join(f" ({', '.join(dict.fromkeys(codes[code]))}: {code})" for code in others)
+    return f"\n\nCode {first}{older}, {rows[0].get('hardware')}, {tasks}."
 
 
 def successes_of(results: Sequence[Result]) -> np.ndarray:
@@ -153,8 +170,8 @@ def _steps_needed(game: str, group: list[Result]) -> str:
 
 
 def mean_curve(group: list[Result]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Steps and mean success at the evaluation points that all seeds share; None if there are none."""
-    curves = [{point["steps"]: point["success"] for point in row.get("curve", ())} for row in group]
+    """Steps and mean success at the evaluation points that all seeds with a curve share; None if there are none."""
+    curves = [{point["steps"]: point["success"] for point in row["curve"]} for row in group if row.get("curve")]
     steps = sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
     if not steps:
         return None

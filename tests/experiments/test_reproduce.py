@@ -149,13 +149,15 @@ def test_the_table_of_success() -> None:
 
 def test_a_report_of_mixed_results_says_so() -> None:
     """A reproduction may be resumed after an update of the package; its report must not hide that."""
-    rows = [
-        result("switches", "structured", 0, 0.9),
-        result("switches", "curriculum", 0, 0.2, trained_by={"commit": "x"}),
-    ]
+    older = {"trained_by": {"commit": "x"}}
+    rows = [result("switches", "structured", 0, 0.9), result("switches", "structured", 1, 0.2, **older)]
     assert success_table(rows, strict=False).endswith("These rows are not comparable: they differ in code: abc, x.")
     with pytest.raises(InputError, match="differ in code: abc, x"):
         success_table(rows)
+    beside = [rows[0], result("switches", "curriculum", 0, 0.2, **older)]
+    assert success_table(beside).endswith("Code abc (curriculum: x), 2 CPU cores, 1000 tasks of seed 0.")
+    with pytest.raises(InputError, match="differ in tasks: 1000, 300"):
+        success_table([rows[0], {**beside[1], "tasks": 300}])
 
 
 def test_the_table_of_ablations() -> None:
