@@ -14,7 +14,7 @@ from saplan.goals import Goal
 from saplan.methods.ablations import Ablated
 from saplan.methods.base import train_chunk
 from saplan.methods.curriculum import Curriculum, ahead, draw_goals, reached
-from saplan.methods.oracle import Oracle
+from saplan.methods.oracle.agent import Oracle
 from saplan.methods.targets import value_rollout
 from saplan.methods.unstructured.rounding import Rounded
 from saplan.perception.fitted import FittedGame
