@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Float32, Int
 
-from saplan.planning.astar import astar
 from saplan.planning.counts import Cut, solve
-from saplan.planning.graph import Edges
+from saplan.planning.graph import Edges, Graph
 from saplan.planning.heuristic import potential
 from saplan.planning.needs import Feasible
 from saplan.planning.ordering import Feasibility, order
@@ -15,6 +14,7 @@ from saplan.planning.problem import ROUND, Problem
 from saplan.planning.program import DEFAULT_LIMITS, Limits, Status
 from saplan.planning.proof import find_certificate
 from saplan.planning.route import Outcome
+from saplan.planning.search import search_in
 
 SHARE = 1000
 """Sets of left counts that one order may look at, of the budget of all."""
@@ -71,9 +71,10 @@ def _searched(problem: Problem, feasible: Feasible, open_question: AlgebraicPlan
         cost = np.where(step.possible(rho.astype(float), every) & problem.usable, problem.costs, np.inf)
         return Edges(ends.reshape(len(rho), len(every), -1).astype(np.float32), cost.astype(np.float32))
 
-    grain = np.array(problem.space.grain, np.float32)
+    graph = Graph(np.array(problem.space.grain, np.float32), edges)
     start, low, high = (np.asarray(x, np.float32) for x in (problem.start, *problem.bounds))
-    route = astar(start, low - ROUND, high + ROUND, grain, edges, potential(problem), nodes)
+    task = start[None], low[None] - ROUND, high[None] + ROUND
+    (route,) = search_in(graph, *task, max_nodes=nodes, bounds=[potential(problem)])
     if route.outcome is Outcome.UNREACHABLE:
         return replace(open_question, status=Status.INFEASIBLE, bound=np.inf)
     if route.outcome is not Outcome.FOUND:

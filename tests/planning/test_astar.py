@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from saplan.planning.astar import astar
 from saplan.planning.counts import solve
-from saplan.planning.graph import EdgeFunction, Edges
+from saplan.planning.graph import EdgeFunction, Edges, Graph
 from saplan.planning.heuristic import potential
 from saplan.planning.needs import Feasible
 from saplan.planning.problem import Problem
 from saplan.planning.route import Outcome, Route
+from saplan.planning.search import search_in
 from saplan.planning.side_by_side import LowerBound
 from tests.planning.known_worlds import exchange, lights_out, switch_rules, switches
 from tests.planning.small_problems import SmallProblem
@@ -32,9 +32,9 @@ def edges_of(problem: Problem, feasible: Feasible) -> EdgeFunction:
 
 def searched(problem: Problem, feasible: Feasible, remaining: LowerBound, max_nodes: int = 100_000) -> Route:
     """The route of A* led by a lower bound on the cost that remains."""
-    start, low, high = (np.asarray(x, np.float32) for x in (problem.start, problem.low, problem.high))
-    grain = np.asarray(problem.space.grain, np.float32)
-    return astar(start, low, high, grain, edges_of(problem, feasible), remaining, max_nodes)
+    start, low, high = (np.asarray(x, np.float32)[None] for x in (problem.start, problem.low, problem.high))
+    graph = Graph(np.asarray(problem.space.grain, np.float32), edges_of(problem, feasible))
+    return search_in(graph, start, low, high, max_nodes, bounds=[remaining])[0]
 
 
 @pytest.mark.parametrize("first", range(0, 400, 100))
