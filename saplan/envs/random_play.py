@@ -15,8 +15,8 @@ from saplan.games.game import Game, State
 TRIALS = 12
 """Steps at which actions are tried, most of them early: on the host, going back means replaying an episode."""
 TRIED, LATEST = 400, 10_000
-"""With many actions they are tried in fewer lanes and in earlier steps: one step tries at most so many actions in all
-its lanes, and the number of actions times the latest such step is at most so large."""
+"""Bounds where there are many actions: actions that one step tries in all its lanes together, and the number of actions
+times the latest step at which they are tried."""
 FIRST, NEXT = 4, 32
 """Actions that are tried at a time, until each attribute has stayed under one of them: mostly the first few suffice."""
 Show = Callable[[str], None]

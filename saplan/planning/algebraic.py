@@ -51,8 +51,8 @@ def find_plan(
     """The cheapest path to the goal, each change feasible where it is made.
 
     `rounds` bounds the counts that are tried, `budget` the orders of all of them. What they leave open is answered by a
-    certificate, or by an A* of so many `nodes`. A status of BOUND is no answer. INFEASIBLE holds for any path, given
-    `feasible` and the needs.
+    certificate, or by an A* search of at most `nodes` nodes. The status BOUND means that the question is still open.
+    INFEASIBLE holds for any path, given `feasible` and the needs.
     """
     plan = _by_counts(problem, feasible, limits, rounds, budget)
     if plan.status is not Status.BOUND or not nodes:

@@ -44,7 +44,7 @@ class ExpectedRoute:
 
     @property
     def failure(self) -> Outcome:
-        """Why there is no path from a ρ that has none."""
+        """The outcome for a ρ without a path."""
         if self.landscape.complete:
             return Outcome.UNREACHABLE
         return Outcome.LATE if self.landscape.late else Outcome.SPENT

@@ -13,7 +13,7 @@ from saplan.planning.checker import Certificate, Modular, Split, Weighted, check
 from saplan.planning.needs import Needs
 from saplan.planning.parity import is_parity, parities
 from saplan.planning.problem import Problem
-from saplan.planning.program import Status
+from saplan.planning.program import Limits, Status
 from saplan.planning.proof import find_certificate, fractional_weights
 from tests.planning.known_worlds import exchange, posed, switches
 from tests.planning.small_problems import SmallProblem
@@ -140,4 +140,7 @@ def test_parities_of_groups_hold_for_every_order() -> None:
     assert certificate is not None
     assert isinstance(certificate.reason, Modular)
     assert "parity of a1" in why(world.problem)
-    assert find_plan(world.problem, world.feasible, nodes=1000).status is Status.INFEASIBLE
+    assert (
+        find_plan(world.problem, world.feasible, Limits(nodes=50), rounds=2, budget=10, nodes=1000).status
+        is Status.INFEASIBLE
+    )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CELL = 2
 """Grains per cell of the grid."""
 REACH = 8
-"""Cells of that grid within which a failure counts for its surroundings too: a boundary is no single point."""
+"""Cells of that grid within which a failure counts for its surroundings too: a boundary is not a single point."""
 
 
 class ExpectedSearch:

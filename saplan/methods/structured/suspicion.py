@@ -90,8 +90,8 @@ class BoundarySearch:
 
         for bounds, tasks in groups.items():
             search(self._finder(bounds), tasks)
-        # Where no path is left, the suspicion may be wrong: some attempts fail by bad luck. To try again is better than
-        # to give up.
+        # Where no path is left, the suspicion may be wrong: some attempts fail by bad luck. Trying again is better
+        # than giving up.
         lost = [task for task in found if self._suspects(raised[task]) and found[task].outcome is not Outcome.FOUND]
         if lost:
             search(self._finder(self._bounds(())), lost)
