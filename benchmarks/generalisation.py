@@ -44,7 +44,7 @@ from saplan.games import Game
 from saplan.games.wrapper import GameWrapper
 from saplan.methods.agent import PlannerSettings
 from saplan.methods.executor import EvalResult
-from saplan.methods.oracle import Oracle
+from saplan.methods.oracle.agent import Oracle
 from saplan.training.evaluate import evaluate
 from saplan.training.loop import Loop
 from saplan.training.provenance import code, provenance

@@ -24,7 +24,7 @@ from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Integer
 from saplan.experiments.result_file import write_result
 from saplan.games import GAMES, make_game
 from saplan.games.game import Game
-from saplan.methods.oracle import Oracle
+from saplan.methods.oracle.agent import Oracle
 from saplan.methods.registry import find_method
 from saplan.perception.found import FoundAttribute, with_space
 from saplan.perception.suggest import suggest_space

@@ -18,7 +18,8 @@ import numpy as np
 
 import saplan
 from saplan import Categorical, Natural, Product
-from saplan.methods.structured.agent import StructuredAgent, edge_outlook
+from saplan.methods.structured.agent import StructuredAgent
+from saplan.methods.structured.pricing import edge_outlook
 
 PLACES = ("red", "green", "yellow", "blue", "taxi")
 SPACE = Product.of(row=Natural(bins=5), column=Natural(bins=5), passenger=Categorical(PLACES))

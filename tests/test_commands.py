@@ -166,7 +166,7 @@ def test_an_agent_that_knows_no_path_acts_only_when_told_to(
 
 def test_what_is_printed_is_what_is_carried_out(capsys: pytest.CaptureFixture[str]) -> None:
     """The transitions that were tried are those of the plan, or of a new plan that was printed."""
-    for seed in ("0", "1", "2"):
+    for seed in ("0", "1"):
         told = json.loads(said(capsys, "plan", "mining", "--goal", "m1=5 m2=6", "--seed", seed, "--json"))
         plans = {0: [edge["transition"] for edge in told["path"]]}
         plans |= {change["step"]: change["path"] for change in told["new_plans"]}

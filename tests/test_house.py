@@ -207,3 +207,75 @@ def test_plain_words(path: Path) -> None:
 
 def test_odd_words_are_found() -> None:
     assert odd_words("Nobody wishes for a plan anew.") == ["Nobody", "wishes", "anew"]
+
+
+GUIDE = (HOUSE.parent / "CONTRIBUTING.md").read_text("utf-8")
+WALK = GUIDE[GUIDE.index("## One training step and one goal") : GUIDE.index("## Habits")]
+STEPS = [" ".join(step.split("\n\n")[0].split()) for step in re.split(r"^\d+\. ", WALK, flags=re.MULTILINE)[1:]]
+ROOM = re.compile(r"^\| `([a-z]+(?:\.py|/))` \| (.+) \|$", re.MULTILINE)
+
+
+def in_backticks(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def defined_names(source: str) -> set[str]:
+    """Functions and classes of a module, and `Class.member` for what a class defines."""
+    found = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            members = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+            fields = [one.target for one in node.body if isinstance(one, ast.AnnAssign)]
+            found |= {f"{node.name}.{one.name}" for one in members}
+            found |= {f"{node.name}.{one.id}" for one in fields if isinstance(one, ast.Name)}
+    return found
+
+
+def missing_on_the_walk(step: str, house: Path = HOUSE) -> list[str]:
+    """The names in a step of the walk that its file neither defines nor mentions; the first one must be defined."""
+    path, *names = in_backticks(step)
+    source = (house / path).read_text("utf-8")
+    here, words = defined_names(source), set(re.findall(r"\w+", source))
+    for other in [name for name in names if name.endswith(".py")]:
+        here |= defined_names(next(house.rglob(other)).read_text("utf-8"))
+    names = [name for name in names if re.fullmatch(r"[A-Za-z_.]+", name) and not name.endswith(".py")]
+    unknown = [name for name in names if name not in here and (name not in words or "." in name)]
+    return unknown if not names or names[0] in here else [names[0], *unknown]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: in_backticks(step)[0])
+def test_the_walk_names_what_exists(step: str) -> None:
+    assert missing_on_the_walk(step) == []
+
+
+def test_the_walk_passes_through_a_file_once() -> None:
+    first, second = (re.findall(r"^\d+\. `([^`]+)`", part, re.MULTILINE) for part in WALK.split("### ")[1:])
+    for files in (first, second):
+        assert len(files) > 10
+        assert len(set(files)) == len(files)
+
+
+@pytest.mark.parametrize(
+    ("step", "missing"),
+    [
+        ("`goals.py`: `parse_goal` turns the text into an interval.", []),
+        ("`goals.py`: `parse_task` turns the text into an interval.", ["parse_task", "parse_task"]),
+        ("`goals.py`: `Product` turns the text into an interval.", ["Product"]),
+        ("`goals.py`: `Goal.low` is kept, `Goal.lowest` is not.", ["Goal.lowest"]),
+    ],
+)
+def test_a_wrong_walk_is_found(step: str, missing: list[str]) -> None:
+    assert missing_on_the_walk(step) == missing
+
+
+@pytest.mark.parametrize(("room", "contents"), ROOM.findall(GUIDE))
+def test_the_table_of_rooms_names_what_exists(room: str, contents: str) -> None:
+    below = {path.stem for path in (HOUSE / room).rglob("*.py")} | {path.name for path in (HOUSE / room).glob("*")}
+    below |= defined_names((HOUSE / room).read_text("utf-8")) if room.endswith(".py") else set()
+    assert [name for name in in_backticks(contents) if name.rstrip("/") not in below] == []
+
+
+def test_the_table_of_rooms_is_complete() -> None:
+    assert [room.removesuffix(".py").rstrip("/") for room, _ in ROOM.findall(GUIDE)] == list(ROOMS)

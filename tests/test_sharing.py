@@ -12,7 +12,7 @@ import pytest
 import saplan
 from saplan.cli import COMMANDS, main
 from saplan.errors import InputError
-from saplan.methods.oracle import Oracle
+from saplan.methods.oracle.agent import Oracle
 from saplan.training.hub import _fetched
 from saplan.training.tensorboard import TAGS
 from tests.reliability.tiny import SMALL, STEPS

@@ -38,7 +38,7 @@ class LineRow:
         return math.isfinite(self.period)
 
     def repeat(self, a: Numbers, d: Numbers, times: Numbers) -> Numbers:
-        """The value after a change was made so many times."""
+        """The value after a change was made several times in a row."""
         return np.asarray(np.mod(a + times * d, self.period) if self.wound else a + times * d)
 
     def contains(self, a: Numbers) -> Bool[np.ndarray, "..."]:
@@ -54,7 +54,7 @@ class CircleRow:
     size: int
 
     def repeat(self, a: Numbers, d: Numbers, times: Numbers) -> Numbers:
-        """The value after a change was made so many times."""
+        """The value after a change was made several times in a row."""
         return np.asarray(np.mod(a + times * d, self.size))
 
     def contains(self, a: Numbers) -> Bool[np.ndarray, "..."]:
@@ -74,7 +74,7 @@ class LabelRow:
     size: int
 
     def repeat(self, a: Numbers, d: Numbers, times: Numbers) -> Numbers:
-        """The label after a change was made so many times; NOWHERE where it did not apply each time."""
+        """The label after a change was made several times; NOWHERE where it did not apply each time."""
         start, end = np.divmod(d - 1, self.size)
         moved = np.where((d > 0) & (a == start) & ((times == 1) | (start == end)), end, NOWHERE)
         return np.where((d == 0) | (times == 0), a, moved)
@@ -99,7 +99,7 @@ class GroupRow:
     multiply: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
     def repeat(self, a: Numbers, d: Numbers, times: Numbers) -> Numbers:
-        """The element after a change was made so many times: powers of two of the change, as far as they are used."""
+        """The element after a change was made several times, by powers of two of the change."""
         end, power, left = (
             np.array(np.broadcast_to(a, np.broadcast(a, d, times).shape), float),
             d,

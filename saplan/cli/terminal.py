@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from saplan.errors import InputError
 
 Read = Callable[[float | None], str]
-"""Reads one character; returns "" at the end of the input, or if none arrives within so many seconds (None: wait)."""
+"""Reads one character; returns "" at the end of the input, or if none arrives in time (seconds; None: wait)."""
 
 ESCAPE = "\x1b"
 ARROWS = {"A": "w", "B": "s", "C": "d", "D": "a"}

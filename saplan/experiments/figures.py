@@ -16,7 +16,8 @@ from saplan.experiments.tables import Result, by_group, mean_curve
 from saplan.games import GAMES, Game, Mining, make_game, task_set
 from saplan.games.scene import Scene
 from saplan.methods.agent import DEFAULT_PLANNER
-from saplan.methods.structured.agent import StructuredAgent, edge_outlook
+from saplan.methods.structured.agent import StructuredAgent
+from saplan.methods.structured.pricing import edge_outlook
 from saplan.storage.files import make_directory, replace_file
 from saplan.training.store import ORACLE
 

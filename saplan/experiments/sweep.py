@@ -13,7 +13,7 @@ from saplan.experiments.variants import VARIANTS
 from saplan.games import make_game
 from saplan.methods.ablations import ablated
 from saplan.methods.agent import PlannerSettings, planner_settings_for
-from saplan.methods.oracle import Oracle
+from saplan.methods.oracle.agent import Oracle
 from saplan.methods.registry import METHODS, find_method
 from saplan.storage.files import Lock, make_directory
 from saplan.storage.json_data import write_json

@@ -75,7 +75,7 @@ class Arm(Game[ArmState]):
     radius: float = 0.3
     """Radius of the post."""
     tolerance: float = 15.0
-    """How near both joints must come to the goal of a task, in degrees."""
+    """Distance of both joints from the goal of a task that counts as reached, in degrees."""
     maps: MapRules = field(default_factory=MapRules)
 
     name: ClassVar[str] = "arm"

@@ -149,11 +149,12 @@ def _functions(game: Game[State], keys: Key[Array, "lanes"]) -> Promises:
         together = _answer(game, name, jax.jit(jax.vmap(function)), *batch)
         alone = jax.tree.map(lambda x: x[0], together)
         yield _alike(first, alone, exactly=False), f"{name} gives another result under jax.jit and jax.vmap"
-    goals = jax.jit(jax.vmap(game.tasks))(keys)[1]
-    round_zero = np.isfinite([block.period for block in game.space.blocks])
-    yield bool(jnp.all((goals.low <= goals.high) | round_zero)), "the goals of tasks must have low <= high"
-    free = jnp.isinf(goals.low) & jnp.isinf(goals.high)
-    yield not jnp.any(jnp.all(free, axis=1)), "the goal of every task must ask for some attribute"
+        if name == "tasks":
+            low, high = (np.asarray(side) for side in (together[1].low, together[1].high))
+            round_zero = np.isfinite([block.period for block in game.space.blocks])
+            yield bool(np.all((low <= high) | round_zero)), "the goals of tasks must have low <= high"
+            free = np.isinf(low) & np.isinf(high)
+            yield not np.any(np.all(free, axis=1)), "the goal of every task must ask for some attribute"
 
 
 def _play(game: Game[State], keys: Key[Array, "lanes"]) -> Promises:
@@ -168,24 +169,32 @@ def _play(game: Game[State], keys: Key[Array, "lanes"]) -> Promises:
         state = jax.vmap(game.step)(jax.random.split(turn[0], LANES), state, turn[1])
         return state, look(state)
 
-    def play(state: State) -> PyTree:
+    @jax.jit
+    def play(keys: Key[Array, "lanes"]) -> PyTree:
+        state = jax.vmap(game.reset)(keys)
         later = jax.lax.scan(step, state, (jax.random.split(step_key, STEPS), actions))[1]
         return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), look(state), later)
 
-    rho, seen, over = _answer(game, "step", jax.jit(play), jax.jit(jax.vmap(game.reset))(keys))
-    outside = np.argwhere(~np.asarray(space.contains(rho)))
-    for place in outside[:1]:
+    @jax.jit
+    def judge(rho: Array) -> tuple[Array, ...]:
+        change = space.difference(rho[1:], rho[:-1])
+        known = jnp.array([delta for _, delta in game.admissible()]).reshape(-1, space.size)
+        admissible = jnp.any(space.same_change(change[:, :, None], known), axis=2)
+        return space.contains(rho), space.changed(rho[:-1], rho[1:]), change, admissible
+
+    rho, seen, over = _answer(game, "step", play, keys)
+    inside, moved, change, admissible = (np.asarray(x) for x in judge(rho))
+    rho, seen, over = (np.asarray(x) for x in (rho, seen, over))
+    for place in np.argwhere(~inside)[:1]:
         yield False, f"the attributes {rho[*place].tolist()} lie outside {space}"
     if game.vocabulary:
-        yield bool(jnp.all((seen >= 0) & (seen < game.vocabulary))), f"words must lie in 0..{game.vocabulary - 1}"
-    yield bool(jnp.all(jnp.isfinite(seen.astype(jnp.float32)))), "observations must be finite numbers"
-    moved = np.asarray(space.changed(rho[:-1], rho[1:]))
-    yield not np.any(moved & np.asarray(over[:-1])), "the attributes changed in a game that is over"
-    before, change = rho[:-1][moved], space.difference(rho[1:][moved], rho[:-1][moved])
-    if len(game.admissible()) and len(change):
-        known = jnp.array([delta for _, delta in game.admissible()])
-        strange = ~np.asarray(jnp.any(space.same_change(change[:, None], known[None]), axis=1))
-        text = space.format_delta(change[int(np.argmax(strange))])
+        yield bool(np.all((seen >= 0) & (seen < game.vocabulary))), f"words must lie in 0..{game.vocabulary - 1}"
+    yield bool(np.all(np.isfinite(seen.astype(np.float32)))), "observations must be finite numbers"
+    yield not np.any(moved & over[:-1]), "the attributes changed in a game that is over"
+    if len(game.admissible()) and moved.any():
+        strange = moved & ~admissible
+        text = space.format_delta(change[*np.argwhere(strange)[0]]) if strange.any() else ""
         yield not strange.any(), f"the attributes changed by {text}, which is not admissible"
-        chance = _answer(game, "feasible", jax.vmap(game.feasible), before, change)
-        yield bool(jnp.all((chance > 0) & (chance <= 1))), "feasible must lie in (0, 1] for a change that happened"
+        feasible = jax.jit(jax.vmap(jax.vmap(game.feasible)))
+        chance = np.asarray(_answer(game, "feasible", feasible, rho[:-1], change))[moved]
+        yield bool(np.all((chance > 0) & (chance <= 1))), "feasible must lie in (0, 1] for a change that happened"

@@ -84,7 +84,7 @@ class Exchange(Game[ExchangeState]):
     purse: int = 0
     """Most objects of a kind that can be held; 0 for any number."""
     rates_change_at: int = 0
-    """From so many held objects of a kind on, its trades take one more; 0 for never."""
+    """Number of held objects of a kind from which on its trades take one more; 0 for never."""
     maps: MapRules = field(default_factory=MapRules)
 
     name: ClassVar[str] = "exchange"
@@ -139,7 +139,7 @@ class Exchange(Game[ExchangeState]):
 
     @property
     def late_changes(self) -> tuple[tuple[int, ...], ...]:
-        """The same for trades of a kind of which so many are held that its rates have changed."""
+        """The same for trades of a kind whose rates have changed, because enough of it are held."""
         return self._changes(1) if self.rates_change_at else self._changes(0)
 
     def _changes(self, more: int) -> tuple[tuple[int, ...], ...]:
@@ -154,7 +154,7 @@ class Exchange(Game[ExchangeState]):
         return (given >= self.rates_change_at) & (self.rates_change_at > 0)
 
     def allowed(self, held: Int[Array, "... q"] | Float[Array, "... q"]) -> Bool[Array, "..."]:
-        """Whether so many objects can be held."""
+        """Whether these numbers of objects can be held."""
         fits = jnp.all(held >= 0, axis=-1)
         return fits & jnp.all(held <= self.purse, axis=-1) if self.purse else fits
 

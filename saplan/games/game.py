@@ -91,7 +91,7 @@ class Game(abc.ABC, Generic[State]):
 
         @property
         def tolerance(self) -> float:
-            """How near the real attributes must come to the goal of a task."""
+            """Distance of real attributes from the goal of a task that counts as reached."""
 
         @property
         def farthest_goal(self) -> int:

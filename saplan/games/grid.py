@@ -35,7 +35,7 @@ PADDING = 0
 """The word of an absent slot."""
 EDGE_WORDS = 4 * SIDE
 ROOM = 30
-"""Items that fit on a map with so many free cells, most of the time."""
+"""Number of items that nearly always fit on a map with this number of free cells."""
 
 FAR = 2**31 - 1
 
@@ -72,7 +72,7 @@ class MapRules:
         return max(1, round(self.blocked * self.largest**2))
 
     def check_room(self, items: int) -> None:
-        """Raises `InputError` if so many items hardly ever fit beside walls and agent: drawing would not end."""
+        """Raises `InputError` if the items hardly ever fit beside walls and agent: drawing would not end."""
         free = self.largest**2 - round(self.blocked * self.largest**2) - 1
         room = min(free, max(ROOM, 3 * free // 4))  # some free cells may not be reachable
         if items > room:

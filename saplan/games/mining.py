@@ -89,7 +89,7 @@ class Mining(Game[MiningState]):
     foot: float = 1.0
     """Largest amount of the last mineral at the start."""
     tolerance: float = 0.5
-    """How near both minerals must come to the goal of a task."""
+    """Distance of both minerals from the goal of a task that counts as reached."""
     maps: MapRules = field(default_factory=MapRules)
 
     name: ClassVar[str] = "mining"

@@ -46,7 +46,7 @@ class Decision:
     chosen: int | None = None
     """The transition to try next; None where the method has none to choose, or keeps the one before."""
     alternatives: Alternatives | None = None
-    """What was weighed; None where nothing could be."""
+    """The transitions that were compared; None where there were none."""
     route: AnyRoute | None = None
     """What the search found."""
 

@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import Float
 
 from saplan.planning.dials import DialRoute
-from saplan.planning.expectation import ExpectedRoute, Landscape, SpreadEdges, expected_successors
+from saplan.planning.expectation import ExpectedRoute, expected_routes, expected_successors
 from saplan.planning.graph import EdgeFunction, Edges, Graph, Raised
+from saplan.planning.landscape import Landscape, SpreadEdges
 from saplan.planning.route import Outcome, Plan, PlannedTransition, Route, Successors
 from saplan.planning.search import search
 
@@ -41,6 +42,7 @@ __all__ = [
     "Route",
     "SpreadEdges",
     "Successors",
+    "expected_routes",
     "search",
     "successors_of",
 ]

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Float32, Int
 
-from saplan.planning.astar import astar
 from saplan.planning.counts import Cut, solve
-from saplan.planning.graph import Edges
+from saplan.planning.graph import Edges, Graph
 from saplan.planning.heuristic import potential
 from saplan.planning.needs import Feasible
 from saplan.planning.ordering import Feasibility, order
@@ -15,6 +14,7 @@ from saplan.planning.problem import ROUND, Problem
 from saplan.planning.program import DEFAULT_LIMITS, Limits, Status
 from saplan.planning.proof import find_certificate
 from saplan.planning.route import Outcome
+from saplan.planning.search import search_in
 
 SHARE = 1000
 """Sets of left counts that one order may look at, of the budget of all."""
@@ -51,8 +51,8 @@ def find_plan(
     """The cheapest path to the goal, each change feasible where it is made.
 
     `rounds` bounds the counts that are tried, `budget` the orders of all of them. What they leave open is answered by a
-    certificate, or by an A* of so many `nodes`. A status of BOUND is no answer. INFEASIBLE holds for any path, given
-    `feasible` and the needs.
+    certificate, or by an A* search of at most `nodes` nodes. The status BOUND means that the question is still open.
+    INFEASIBLE holds for any path, given `feasible` and the needs.
     """
     plan = _by_counts(problem, feasible, limits, rounds, budget)
     if plan.status is not Status.BOUND or not nodes:
@@ -71,9 +71,10 @@ def _searched(problem: Problem, feasible: Feasible, open_question: AlgebraicPlan
         cost = np.where(step.possible(rho.astype(float), every) & problem.usable, problem.costs, np.inf)
         return Edges(ends.reshape(len(rho), len(every), -1).astype(np.float32), cost.astype(np.float32))
 
-    grain = np.array(problem.space.grain, np.float32)
+    graph = Graph(np.array(problem.space.grain, np.float32), edges)
     start, low, high = (np.asarray(x, np.float32) for x in (problem.start, *problem.bounds))
-    route = astar(start, low - ROUND, high + ROUND, grain, edges, potential(problem), nodes)
+    task = start[None], low[None] - ROUND, high[None] + ROUND
+    (route,) = search_in(graph, *task, max_nodes=nodes, bounds=[potential(problem)])
     if route.outcome is Outcome.UNREACHABLE:
         return replace(open_question, status=Status.INFEASIBLE, bound=np.inf)
     if route.outcome is not Outcome.FOUND:

@@ -23,7 +23,7 @@ ROUNDS = 4
 CHEAPEST = 1e-6
 """Changes that cost less are not bounded by what a cost pays for."""
 BRANCHES = 200
-"""Cases that are told apart to prove that there are no counts at all."""
+"""Cases that are distinguished to prove that no counts exist."""
 
 
 @dataclass(frozen=True)

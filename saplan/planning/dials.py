@@ -62,7 +62,7 @@ class DialRoute:
 
     @property
     def failure(self) -> Outcome:
-        """Why there is no path from a ρ that has none."""
+        """The outcome for a ρ without a path."""
         return Outcome.UNREACHABLE
 
     @property

@@ -4,7 +4,7 @@ First greedily, in runs of one change: of the changes that take no other one awa
 stuck, or ends elsewhere because changes do not commute, every order is tried change by change, up to a bound. Where
 changes commute, ρ follows from the counts that are left, so each set of left counts is looked at once; else each set
 with its ρ. Where no order exists, a plan has to make some change more often than counted, and it has
-to do so at a ρ that these orders come to: those changes make the cut (generalised landmarks, Davies et al. 2015).
+to do so at a ρ that these orders reach: those changes make the cut (generalised landmarks, Davies et al. 2015).
 """
 
 import itertools

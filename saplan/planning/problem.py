@@ -129,7 +129,7 @@ class Problem:
     def repeat(
         self, rho: Float[np.ndarray, "#n K"], changes: Int[np.ndarray, "n"], times: Float[np.ndarray, "n"] | float = 1.0
     ) -> Float[np.ndarray, "n K"]:
-        """ρ after each of some changes was made so many times in a row; one ρ for all changes, or one for each."""
+        """ρ after each of several changes was repeated; one ρ for all changes, or one for each."""
         deltas = self.changes[changes]
         times = np.broadcast_to(times, deltas.shape[:1])
         ends = np.array(np.broadcast_to(rho, deltas.shape), float)

@@ -150,7 +150,7 @@ class Route:
 
     @property
     def failure(self) -> Outcome:
-        """Why there is no path from a ρ that has none."""
+        """The outcome for a ρ without a path."""
         return Outcome.UNREACHABLE if self.outcome is Outcome.FOUND else self.outcome
 
     def stale(self, rho: Float[np.ndarray, "K"]) -> bool:
@@ -163,7 +163,7 @@ class Route:
         return found if found != NO_NODE and self.expanded[self._place(found)] else NO_NODE
 
     def left(self, nodes: Int[np.ndarray, "..."]) -> Float64[np.ndarray, "..."]:
-        """Cost from nodes to the goal; infinite where the search did not come to, and for NO_NODE."""
+        """Cost from nodes to the goal; infinite for nodes that the search did not reach, and for NO_NODE."""
         place = np.minimum(np.searchsorted(self.nodes, nodes), len(self.nodes) - 1)
         return np.where(self.nodes[place] == nodes, self.remaining[place], np.inf)
 

@@ -15,7 +15,7 @@ from saplan.planning.side_by_side import LowerBound, Searches
 MOST_TOGETHER = 64
 """Searches that run side by side, at most."""
 TABLE = 320_000
-"""Nodes that the searches of a group may come to in all."""
+"""Nodes that the searches of a group may reach together."""
 MOST_BESIDE = 256
 """Length of a path whose surroundings are looked at."""
 
@@ -47,7 +47,7 @@ def search_in(
     """Routes from several starts, each to its own goal low <= ρ <= high, searched side by side in a shared graph.
 
     Each search expands nodes in batches, cheapest first, until no path can be cheaper than the best one found; with a
-    `margin`, until all paths are known that cost at most so much more. `max_nodes` bounds the nodes that each search
+    `margin`, until all paths within it of the cheapest are known. `max_nodes` bounds the nodes that each search
     comes to. `max_seconds` bounds the whole call where a person waits for it; the result then depends on the machine.
     `raised` names, for each search, edges that cost more than the graph says. `bounds` makes the searches A*.
     """

@@ -138,7 +138,7 @@ class Searches:
         return np.asarray(cost)
 
     def _reach_out(self, node: Int[np.ndarray, "n"], owner: Int64[np.ndarray, "n"], cost: np.ndarray) -> Pairs:
-        """Come to nodes at some cost: enter those that are new, and open those that are now nearer to the start."""
+        """Reach nodes at some cost: enter those that are new, and open those that are now nearer to the start."""
         pairs = self._rows(node).astype(np.int64) * self.count + owner
         nearer = cost < self.reach[pairs]
         better, cost = pairs[nearer], cost[nearer]

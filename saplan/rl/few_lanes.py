@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Shaped
 from saplan.rl.optim import largest_of_all
 
 PART = 4
-"""On a CPU, the work is done for one lane in so many, or for all where more need it."""
+"""On a CPU, the work is done for a quarter of the lanes, or for all where more need it."""
 
 
 def where_wanted(

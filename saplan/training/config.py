@@ -32,7 +32,7 @@ MOST = {"steps": 2**40, "seed": 2**31 - 1, "eval_points": 64, "eval_tasks": 100_
 FEWEST_TASKS, MOST_TASKS = 8, 200
 """Bounds on the tasks of an evaluation during training, unless their number is given."""
 SHARE, TASK_STEPS = 10, 150
-"""Evaluations during training play a tenth of the steps of training at most, up to so many for each task."""
+"""Evaluations play at most a tenth of the steps of their training, if each of their tasks takes all its steps."""
 
 
 class OtherWorldError(InputError):
@@ -99,7 +99,7 @@ def run_config(
 
 
 def affordable_tasks(steps: int, eval_points: int) -> int:
-    """Tasks of every evaluation during training, so few in a short training that they take little of its time."""
+    """Tasks of every evaluation during training, few in a short training, so that they take little of its time."""
     return max(FEWEST_TASKS, min(MOST_TASKS, steps // (SHARE * TASK_STEPS * max(1, eval_points))))
 
 

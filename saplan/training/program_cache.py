@@ -48,7 +48,7 @@ def _is_ours(directory: Path) -> bool:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = directory.lstat()
-    except OSError:  # a home that cannot be written to is no reason not to evaluate
+    except OSError:  # evaluation works without a home directory that can be written to
         return False
     if os.name == "nt":
         return stat.S_ISDIR(found.st_mode)

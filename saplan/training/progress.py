@@ -140,7 +140,7 @@ def shown(progress: ProgressCallback | bool | None) -> Iterator[ProgressCallback
 
 @contextlib.contextmanager
 def waiting(what: str) -> Iterator[Callable[[str], None]]:
-    """Says what is going on if it takes more than two seconds, with the seconds so far.
+    """Prints what takes more than two seconds, with the seconds so far.
 
     Yields a function that changes the words, for work that knows how far it has come.
     """
@@ -163,7 +163,7 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
 
 
 def patiently(items: Iterator[Item], what: str) -> Iterator[Item]:
-    """The items, with a word about what is going on where one takes more than two seconds."""
+    """The items; prints which one takes more than two seconds."""
     while True:
         with waiting(what):
             try:

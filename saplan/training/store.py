@@ -11,7 +11,7 @@ from saplan.games import GAMES, Game
 from saplan.games.rules import with_rules
 from saplan.games.wrapper import unwrapped
 from saplan.methods.agent import Agent
-from saplan.methods.oracle import Oracle
+from saplan.methods.oracle.agent import Oracle
 from saplan.methods.registry import METHODS, find_method
 from saplan.methods.structured.evidence import no_evidence
 from saplan.storage.arrays import fill, from_bytes, largest_file, outline_of, to_arrays, to_bytes

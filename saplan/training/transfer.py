@@ -9,7 +9,7 @@ from saplan.games.sight import limited
 from saplan.games.wrapper import unwrapped
 from saplan.methods.ablations import Ablated, ablated
 from saplan.methods.agent import Agent
-from saplan.methods.oracle import Oracle
+from saplan.methods.oracle.agent import Oracle
 from saplan.perception.fitted import FittedGame
 from saplan.training.evaluate import evaluate
 

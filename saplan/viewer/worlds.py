@@ -117,7 +117,7 @@ class Worlds:
             return self._agents[name, method]
 
     def _open(self, world: World, method: str) -> Any:
-        from saplan.methods.oracle import Oracle
+        from saplan.methods.oracle.agent import Oracle
         from saplan.training.store import open_agent
 
         return Oracle(world.game) if method == ORACLE else open_agent(world.kind, method, world.changed)[0]

@@ -15,6 +15,10 @@ from saplan.errors import InputError
 from saplan.methods.structured.learner import Structured
 
 SIDE = 8
+SETTINGS = saplan.StructuredSettings(
+    lanes=16, minibatches=4, hidden=32, attempt_steps=12, game_steps=40, capacity=8, edge_hidden=32, positives=256,
+    outcomes=256, cells=1024,
+)  # fmt: skip
 
 
 class LampRow:
@@ -54,8 +58,7 @@ def world_of(env: Any) -> JaxWorld:
 
 def test_training_end_to_end() -> None:
     world = world_of(Painted())
-    settings = saplan.StructuredSettings(lanes=16, minibatches=4, hidden=32, attempt_steps=12, game_steps=40)
-    agent: Any = saplan.train(world, 12_000, 0, settings, eval_points=0)
+    agent: Any = saplan.train(world, 12_000, 0, SETTINGS, eval_points=0)
     assert int(agent.memory.size) == 1, "the hour is no change of anything"
     assert saplan.evaluate(agent, 40, budget=30).success.mean() > 0.9
     state = world.reset(jax.random.key(0))
@@ -92,8 +95,7 @@ class Mortal(LampRow):
 
 def test_the_dead_are_given_up() -> None:
     world = jax_world(Mortal(), SPACE, attributes, ["lamp=1"], ("left", "right", "switch"), params=3)
-    settings = saplan.StructuredSettings(lanes=16, minibatches=4, hidden=32, attempt_steps=12, game_steps=40)
-    agent: Any = saplan.train(world_of(LampRow()), 6_000, 0, settings, eval_points=0)
+    agent: Any = saplan.train(world_of(LampRow()), 6_000, 0, SETTINGS, eval_points=0)
     agent = replace(agent, game=world)
     states, goals = saplan.task_set(world, 8, 0)
     executor = agent.executor(states, goals, saplan.PlannerSettings())

@@ -29,7 +29,7 @@ def play(world: Any, times: int) -> None:
     ],
 )
 def test_a_world_that_fails_in_a_process(make: Any, words: str) -> None:
-    world: Any = own.tower(make, processes=2)
+    world: Any = own.tower(make, processes=1)
     with pytest.raises(InputError, match=words):
         play(world, 4)
     processes = [worker.process for worker in world.workers.workers]
@@ -42,7 +42,7 @@ def test_a_world_that_fails_in_a_process(make: Any, words: str) -> None:
 
 def test_a_world_that_cannot_be_made_there() -> None:
     with pytest.raises(InputError, match=r"^in a process that plays environments: RuntimeError: no display$"):
-        own.tower(own.Unmakeable, processes=2)
+        own.tower(own.Unmakeable, processes=1)
 
 
 def test_a_process_that_is_killed() -> None:
@@ -68,7 +68,7 @@ def test_after_an_error_answers_belong_to_their_questions() -> None:
 
 
 def test_a_slow_world_is_waited_for_and_a_stuck_one_does_not_stay_behind() -> None:
-    slow: Any = own.tower(own.Slow, processes=2)
+    slow: Any = own.tower(own.Slow, processes=1)
     paths = slow.workers.reset(TICKETS[:2])[0]
     began = time.monotonic()
     slow.workers.step(TICKETS[:2], ZEROS[:2], paths, ZEROS[:2])

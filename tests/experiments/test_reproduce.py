@@ -324,9 +324,11 @@ import numpy as np
 from saplan.training.loop import Loop
 from saplan.storage.arrays import to_arrays
 from tests.reliability.tiny import tiny_config
-for seeds in ([0], [0, 1]):
+import sys
+many = int(sys.argv[1])
+for seeds in ([0], [0, 1])[:int(sys.argv[2])]:
     each = []
-    for devices in (1, 8):
+    for devices in (1, many):
         loop = Loop([tiny_config(seed=seed) for seed in seeds], chunk=2, devices=devices)
         loop.chunk()
         assert len(loop.learner.lanes.rho.sharding.device_set) == devices
@@ -337,11 +339,13 @@ print("the same")
 """
 
 
-def test_lanes_on_eight_devices_learn_the_same() -> None:
+@pytest.mark.parametrize(("devices", "seeds"), [(2, 1), pytest.param(8, 2, marks=pytest.mark.slow)])
+def test_lanes_on_several_devices_learn_the_same(devices: int, seeds: int) -> None:
     root = Path(__file__).parent.parent.parent
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
     environment = {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": str(root)}
-    done = subprocess.run([sys.executable, "-c", SHARED_OUT], capture_output=True, text=True, env=environment, cwd=root)
+    command = [sys.executable, "-c", SHARED_OUT, str(devices), str(seeds)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=root)
     assert done.stdout.endswith("the same\n"), done.stderr[-2000:]
 
 

@@ -19,7 +19,7 @@ from saplan.games.game import task_set
 from saplan.interpreter import threefry
 from saplan.interpreter.program import interpretable, key_of, without_compiling
 from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER, Agent, PlannerSettings, one_goal
-from saplan.methods.oracle import Oracle
+from saplan.methods.oracle.agent import Oracle
 from saplan.render.start import start
 from saplan.training.shipped import ORACLE, shipped_methods
 from saplan.training.store import open_agent

@@ -14,7 +14,7 @@ from saplan.goals import Goal
 from saplan.methods.ablations import Ablated
 from saplan.methods.base import train_chunk
 from saplan.methods.curriculum import Curriculum, ahead, draw_goals, reached
-from saplan.methods.oracle import Oracle
+from saplan.methods.oracle.agent import Oracle
 from saplan.methods.targets import value_rollout
 from saplan.methods.unstructured.rounding import Rounded
 from saplan.perception.fitted import FittedGame
@@ -138,7 +138,7 @@ def test_a_wrapped_game_draws_the_goals_of_its_game(name: str, wrap) -> None:
     wrapped = wrap(game)
     rho = jax.vmap(game.attributes)(fresh_maps(game, jax.random.key(0), 4))
     settings = METHOD.settings_for(wrapped)
-    draw = lambda game: draw_goals(game, settings, jax.random.key(1), rho, jnp.int32(2))  # noqa: E731
+    draw = lambda game: jax.jit(lambda: draw_goals(game, settings, jax.random.key(1), rho, jnp.int32(2)))()  # noqa: E731
     for plain, through in zip(draw(game), draw(wrapped), strict=True):
         np.testing.assert_array_equal(plain, through)
     assert wrapped.tolerance == game.tolerance

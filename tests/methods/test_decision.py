@@ -12,6 +12,7 @@ from saplan.games import task_set
 from saplan.methods.agent import DEFAULT_PLANNER, Agent
 from saplan.methods.decision import Decision
 from saplan.methods.structured import agent as structured
+from saplan.methods.structured import expected, pricing
 from saplan.planning import Outcome
 from saplan.render.explanation import explain
 from saplan.render.narrate import tell_json
@@ -73,13 +74,13 @@ def test_nothing_is_asked_again_to_explain_a_decision(game: str, monkeypatch: py
     (decision,) = executor.decisions
     monkeypatch.setattr(structured, "price_first", None)
     monkeypatch.setattr(structured, "price_edges", None)
-    price = structured.price_spread
+    price = pricing.price_spread
 
     def asking(agent: Any, rho: np.ndarray, planner: Any) -> Any:
         asked.append(rho)
         return price(agent, rho, planner)
 
-    monkeypatch.setattr(structured, "price_spread", asking)
+    monkeypatch.setattr(expected, "price_spread", asking)
     explanation = explain(agent, decision)
     assert len(explanation.path) > 1
     assert not any(np.array_equal(rho[0], executor.rho[0]) for rho in asked), "the present ρ was priced to decide"

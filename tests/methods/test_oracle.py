@@ -13,7 +13,9 @@ from saplan.errors import InputError
 from saplan.games import Mining, make_game, task_set
 from saplan.games.grid import NOWHERE, PITCH, SIDE, to_cell
 from saplan.goals import parse_goal
-from saplan.methods.oracle import FAR, MiningOracle, Oracle, all_walks, items, walks
+from saplan.methods.oracle.agent import Oracle
+from saplan.methods.oracle.mining import MiningOracle
+from saplan.methods.oracle.walks import FAR, all_walks, walks
 from saplan.planning import Outcome
 from saplan.training.evaluate import evaluate
 from tests.methods.probe import GAME
@@ -39,8 +41,8 @@ def test_walks_are_shortest(name: str) -> None:
     game = make_game(name)
     for key in jax.random.split(jax.random.key(0), 5):
         state = game.reset(key)
-        lengths = np.asarray(jax.jit(walks, static_argnums=2)(state.ground, items(state), SIDE))
-        for item, place in enumerate(items(state).tolist()):
+        lengths = np.asarray(jax.jit(walks, static_argnums=2)(state.ground, state.items, SIDE))
+        for item, place in enumerate(state.items.tolist()):
             truth = {} if place == NOWHERE else plain_walk(state.ground, place)
             for cell in range(SIDE * SIDE):
                 here = cell // SIDE * PITCH + cell % SIDE

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -72,13 +73,23 @@ def test_exploration_has_a_network_of_its_own() -> None:
     assert not np.array_equal(policy.exploration(one), without.exploration(other))
 
 
-def _judged(**changes: Any) -> tuple[JudgedSteps, Trajectory]:
+@functools.cache
+def _played() -> tuple[Any, Any]:
+    """A policy that has learnt nothing, and a rollout by it."""
     learner = METHOD.begin(GAME, PAPER, jax.random.key(3))
-    rollout = METHOD.play(GAME, PAPER, learner, jax.random.key(4))
+    return learner.policy, eqx.filter_jit(lambda key: METHOD.play(GAME, PAPER, learner, key))(jax.random.key(4))
+
+
+def _judged(**changes: Any) -> tuple[JudgedSteps, Trajectory]:
+    policy, rollout = _played()
     settings = dataclasses.replace(PAPER, **changes)
-    values = value_rollout(GAME, settings, learner.policy, rollout)
-    reward = 2.0 * rollout.trajectory.changed
-    return judged_steps(values, rollout, reward), rollout.trajectory
+
+    @eqx.filter_jit
+    def judge(policy: Any, rollout: Any) -> JudgedSteps:
+        values = value_rollout(GAME, settings, policy, rollout)
+        return judged_steps(values, rollout, 2.0 * rollout.trajectory.changed)
+
+    return judge(policy, rollout), rollout.trajectory
 
 
 def test_outcomes_by_hand_without_bootstrapping() -> None:
@@ -126,7 +137,7 @@ def test_advantages_of_each_policy_are_standardised_apart() -> None:
 
 def test_the_gradient_stops_where_the_policy_has_moved_too_far() -> None:
     judged, _ = _judged()
-    policy = METHOD.begin(GAME, PAPER, jax.random.key(3)).policy
+    policy, _ = _played()
     still = dataclasses.replace(PAPER, entropy=0.0)
     towards = dataclasses.replace(judged, advantage=jnp.ones_like(judged.advantage))
     moved = dataclasses.replace(towards, log_probability=towards.log_probability - 1.0)
@@ -135,7 +146,9 @@ def test_the_gradient_stops_where_the_policy_has_moved_too_far() -> None:
         def actor(policy: Any) -> Any:
             return clipped_loss(policy, still, dataclasses.replace(batch, outcome=batch.outcome * 0))
 
-        gradient = jax.grad(actor)(policy).network.head.outputs.bias[:3]  # the actor's logits, not the critic's value
+        gradient = eqx.filter_jit(jax.grad(actor))(policy).network.head.outputs.bias[
+            :3
+        ]  # the actor's logits, not the critic's value
         return float(jnp.max(jnp.abs(gradient)))
 
     assert steepest(towards) > 1e-4

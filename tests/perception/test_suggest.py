@@ -32,12 +32,12 @@ def transitions(rule: Rule, start: list[float], steps: int = 6000, actions: int 
     rows, tried = [], []
     for step in range(steps):
         action, luck = int(rng.integers(actions)), int(rng.integers(2**31))
-        each = [np.array(rule(np.random.default_rng(luck), value, a), float) for a in range(actions)]
+        end = lambda a, luck=luck, value=value: np.array(rule(np.random.default_rng(luck), value, a), float)  # noqa: E731
         if step % 20 == 0:
-            same = np.stack([after == value for after in each])
+            same = np.stack([end(a) == value for a in range(actions)])
             tried.append((~same.all(axis=0), same.any(axis=0)))
-        rows.append((value, each[action], action))
-        value = each[action]
+        rows.append((value, end(action), action))
+        value = rows[-1][1]
     before, after = (np.array([row[k] for row in rows], np.float32) for k in (0, 1))
     moves, stays = (np.array([pair[k] for pair in tried]) for k in (0, 1))
     names = tuple("xyz"[: len(start)])

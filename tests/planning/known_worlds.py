@@ -1,11 +1,26 @@
 """Worlds with known rules for the planner: exchange, switches, a tech tree, Lights Out, and a wide synthetic one."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from saplan.algebra import Cyclic, Natural, Product
 from saplan.games import Exchange, Switches
 from saplan.planning.needs import Feasible, Needs, read_needs
 from saplan.planning.problem import Problem
+
+
+def posed(
+    space: Product,
+    start: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    deltas: ArrayLike,
+    needs: Needs | None = None,
+    spread: np.ndarray | None = None,
+) -> Problem:
+    """A problem in plain numbers, with unit costs."""
+    here, least, most, changes = (np.array(x, float) for x in (start, low, high, deltas))
+    return Problem(space, here, least, most, changes, np.ones(len(changes)), needs, spread)
 
 
 def exchange(objects: int, held: tuple[int, int, int]) -> Problem:
@@ -79,7 +94,8 @@ class TechTree:
     def feasible(self, rho: np.ndarray) -> np.ndarray:
         """Whether each item can be made: the ingredients and the tools are there."""
         enough = np.all(rho[:, None] + np.minimum(self.deltas, 0) >= 0, axis=2)
-        return enough & self.needs.hold(rho)
+        possible: np.ndarray = enough & self.needs.hold(rho)
+        return possible
 
 
 def lights_out(rows: int, columns: int, seed: int) -> Problem:

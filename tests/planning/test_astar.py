@@ -3,21 +3,23 @@
 import numpy as np
 import pytest
 
-from saplan.planning.astar import astar
 from saplan.planning.counts import solve
-from saplan.planning.graph import Edges
+from saplan.planning.graph import EdgeFunction, Edges, Graph
 from saplan.planning.heuristic import potential
+from saplan.planning.needs import Feasible
 from saplan.planning.problem import Problem
-from saplan.planning.route import Outcome
+from saplan.planning.route import Outcome, Route
+from saplan.planning.search import search_in
+from saplan.planning.side_by_side import LowerBound
 from tests.planning.known_worlds import exchange, lights_out, switch_rules, switches
 from tests.planning.small_problems import SmallProblem
 from tests.planning.worlds import cost_along
 
 
-def edges_of(problem: Problem, feasible):
+def edges_of(problem: Problem, feasible: Feasible) -> EdgeFunction:
     """The edge function of a problem: changes at their costs wherever they are feasible."""
 
-    def edges(rho: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def edges(rho: np.ndarray) -> Edges:
         count = len(problem.costs)
         ends = problem.repeat(np.repeat(rho.astype(float), count, axis=0), np.tile(np.arange(count), len(rho)))
         can = problem.inside(ends).reshape(len(rho), count) & feasible(rho) & problem.usable
@@ -28,9 +30,11 @@ def edges_of(problem: Problem, feasible):
     return edges
 
 
-def searched(problem: Problem, feasible, remaining, max_nodes: int = 100_000):
-    arrays = (np.asarray(x, np.float32) for x in (problem.start, problem.low, problem.high, problem.space.grain))
-    return astar(*arrays, edges_of(problem, feasible), remaining, max_nodes)
+def searched(problem: Problem, feasible: Feasible, remaining: LowerBound, max_nodes: int = 100_000) -> Route:
+    """The route of A* led by a lower bound on the cost that remains."""
+    start, low, high = (np.asarray(x, np.float32)[None] for x in (problem.start, problem.low, problem.high))
+    graph = Graph(np.asarray(problem.space.grain, np.float32), edges_of(problem, feasible))
+    return search_in(graph, start, low, high, max_nodes, bounds=[remaining])[0]
 
 
 @pytest.mark.parametrize("first", range(0, 400, 100))

@@ -1,11 +1,13 @@
 """What arithmetic rules out, against what can be counted by hand and by exhaustive search."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
-from saplan.games import Exchange, Mining, Switches
+from saplan.games import Exchange, Game, Mining, Switches
 from saplan.goals import parse_goal
 from saplan.planning.certificate import Arithmetic, why_not
 
@@ -13,7 +15,7 @@ THREE_RED = np.array([3.0, 1.0, 2.0, 0.0, 0.0, 0.0, 1.0])
 """Switches: 3 red, 1 green and 2 blue on the map, nothing held."""
 
 
-def reason(game, rho, goal: str) -> str | None:
+def reason(game: Game[Any], rho: ArrayLike, goal: str) -> str | None:
     return why_not(game, np.asarray(rho, float), parse_goal(game.space, goal))
 
 
@@ -32,18 +34,18 @@ def test_what_can_be_is_not_ruled_out(goal: str) -> None:
     ],
 )
 def test_what_cannot_be_says_why(goal: str, words: str) -> None:
-    assert words in reason(Switches(), THREE_RED, goal)
+    assert words in (reason(Switches(), THREE_RED, goal) or "")
 
 
 def test_what_is_gone_stays_gone() -> None:
     held = np.array([1.0, 1.0, 1.0, 2.0, 0.0, 0.0, 0.0])
-    assert "red can become no less than 2" in reason(Switches(), held, "red=1")
+    assert "red can become no less than 2" in (reason(Switches(), held, "red=1") or "")
 
 
 def test_nothing_that_trades_can_reach_is_ruled_out() -> None:
     """Every state that an exhaustive search of exchange comes to is allowed, and lies within the spans."""
     game = Exchange()
-    start = (2, 1, 1, 0, 0, 0)
+    start: tuple[int, ...] = (2, 1, 1, 0, 0, 0)
     changes = [tuple(map(int, delta)) for _, delta in game.admissible()]
     met, waiting = {start}, [start]
     while waiting:
@@ -70,4 +72,4 @@ def test_nothing_that_trades_can_reach_is_ruled_out() -> None:
 def test_amounts_must_lie_in_s(goal: str, possible: bool) -> None:
     found = reason(Mining(), [0.5, 0.5, 0.0], goal)
     assert (found is None) == possible
-    assert possible or "S" in found
+    assert possible or (found is not None and "S" in found)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from saplan.algebra import Categorical, Circle, Cyclic, Dihedral, Exogenous, Integer, Natural, Product, Real
 from saplan.errors import InputError
@@ -13,7 +14,16 @@ from saplan.planning.counts import solve
 from saplan.planning.problem import Problem
 from saplan.planning.program import Limits, Status
 from saplan.planning.proof import find_certificate
-from tests.planning.known_worlds import TechTree, always, exchange, lights_out, switch_rules, switches, wide_world
+from tests.planning.known_worlds import (
+    TechTree,
+    always,
+    exchange,
+    lights_out,
+    posed,
+    switch_rules,
+    switches,
+    wide_world,
+)
 from tests.planning.small_problems import SmallProblem
 
 BATCH = 200
@@ -46,8 +56,10 @@ def follow(world: SmallProblem, plan: AlgebraicPlan) -> None:
     """Every change must be possible by the rules, and the last must reach the goal."""
     rho = tuple(map(float, world.problem.start))
     for change, after in zip(plan.transitions, plan.rho[1:], strict=True):
-        rho = world.end(rho, int(change))
-        assert rho == tuple(after)
+        end = world.end(rho, int(change))
+        assert end is not None
+        assert end == tuple(after)
+        rho = end
     assert np.all(meets(world.problem.low, world.problem.high, np.array(rho)))
     np.testing.assert_allclose(plan.cost, world.problem.costs[plan.transitions].sum())
 
@@ -57,7 +69,8 @@ def test_exchange_has_the_lengths_of_exhaustive_search(length: int) -> None:
     distance = np.asarray(Exchange().goal_distances(np.array([8, 8, 8])))
     goals = np.argwhere(distance == length)
     for goal in goals[:: max(1, len(goals) // 4)][:4]:
-        problem = exchange(8, tuple(map(int, goal)))
+        red, green, blue = map(int, goal)
+        problem = exchange(8, (red, green, blue))
         plan = find_plan(problem, always(problem))
         assert (plan.status, plan.cost) == (Status.OPTIMAL, length)
 
@@ -155,11 +168,16 @@ def test_two_hundred_changes_of_sixty_attributes(seed: int) -> None:
     assert plan.cost <= 1.01 * plan.bound + 1
 
 
-def one(space: Product, start: object, low: object, high: object, deltas: object, **more: object) -> AlgebraicPlan:
+def one(
+    space: Product,
+    start: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    deltas: ArrayLike,
+    spread: np.ndarray | None = None,
+) -> AlgebraicPlan:
     """The plan of a small problem with unit costs."""
-    deltas = np.array(deltas, float)
-    arrays = (np.array(x, float) for x in (start, low, high))
-    problem = Problem(space, *arrays, deltas, np.ones(len(deltas)), **more)
+    problem = posed(space, start, low, high, deltas, spread=spread)
     return find_plan(problem, always(problem))
 
 

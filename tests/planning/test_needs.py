@@ -36,6 +36,7 @@ def test_simple_rules_are_read_exactly() -> None:
     assert 1.3 < needs.low[3, 4] <= 1.51
     assert 7.24 <= needs.high[3, 4] < 7.5
     assert not np.isfinite(needs.low[4]).any()
+    assert needs.agreement is not None
     np.testing.assert_allclose(needs.agreement[[0, 1, 2, 4]], 1.0)
     assert 0.98 < needs.agreement[3] < 1, "a threshold on a quantity is known to within a probe"
     assert needs.describe(SPACE, 0) == "wood<=3, axe>=2"
@@ -46,6 +47,7 @@ def test_either_of_two_tools_is_no_threshold() -> None:
     """Needs are necessary conditions: where another tool will do, neither is needed."""
     needs = read_needs(SPACE, lambda rho: ((rho[:, 0] >= 1) | (rho[:, 1] >= 1))[:, None], references())
     assert not np.isfinite(needs.low).any()
+    assert needs.agreement is not None
     assert 0.7 < needs.agreement[0] < 1
 
 
@@ -73,4 +75,5 @@ def test_needs_hold_where_the_rules_do() -> None:
 
 def test_switches_need_their_kind() -> None:
     needs = switches((3, 3, 3), (1, 1, 1), 0).needs
+    assert needs is not None
     assert [needs.allowed.get((kind, 6)) for kind in range(4)] == [{0}, {1}, {2}, None]

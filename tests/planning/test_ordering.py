@@ -41,6 +41,7 @@ def test_no_order_gives_a_cut_of_what_is_missing() -> None:
     found = order(problem, np.array([2, 0, 0]), rules)
     assert not found.found
     assert found.proven
+    assert found.cut is not None
     assert found.cut.changes == (1,), "only the change that makes c is possible beyond the counts"
     again = solve(problem, [found.cut])
     np.testing.assert_array_equal(again.counts, [2, 1, 0])

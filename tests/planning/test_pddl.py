@@ -119,7 +119,9 @@ def test_the_graph_shows_what_is_used_made_and_needed() -> None:
 @needs_enhsp
 def test_enhsp_solves_every_kind_of_attribute() -> None:
     solved = enhsp.solve_with_enhsp(mixed())
-    best = find_plan(mixed(), lambda rho: mixed().needs.hold(rho))
+    needs = mixed().needs
+    assert needs is not None
+    best = find_plan(mixed(), needs.hold)
     assert solved.transitions is not None
     assert sorted(set(solved.transitions)) == [0, 1, 2, 3, 4, 5]
     assert best.found

@@ -13,33 +13,34 @@ from saplan.planning.checker import Certificate, Modular, Split, Weighted, check
 from saplan.planning.needs import Needs
 from saplan.planning.parity import is_parity, parities
 from saplan.planning.problem import Problem
-from saplan.planning.program import Status
+from saplan.planning.program import Limits, Status
 from saplan.planning.proof import find_certificate, fractional_weights
-from tests.planning.known_worlds import exchange, switches
+from tests.planning.known_worlds import exchange, posed, switches
 from tests.planning.small_problems import SmallProblem
 
 TWO = Product.of(a=Natural(), b=Natural())
 FREE = np.inf
 
 
-def problem(space: Product, start: object, low: object, high: object, deltas: object, **more: object) -> Problem:
-    """A problem with unit costs."""
-    deltas = np.array(deltas, float)
-    return Problem(space, *(np.array(x, float) for x in (start, low, high)), deltas, np.ones(len(deltas)), **more)
+def why(given: Problem) -> str:
+    """Why a goal is unreachable, in words."""
+    words = unreachable_because(given)
+    assert words is not None
+    return words
 
 
-CASES = {
-    "weights": (problem(TWO, [3, 0], [2, 2], [2, 2], [[-1, 1], [1, -1]]), Weighted, "a + b, which is 3 now"),
-    "remainders": (problem(TWO, [1, 0], [0, 0], [0, 0], [[2, 0], [-2, 0], [1, 1]]), None, ""),
+CASES: dict[str, tuple[Problem, type | None, str]] = {
+    "weights": (posed(TWO, [3, 0], [2, 2], [2, 2], [[-1, 1], [1, -1]]), Weighted, "a + b, which is 3 now"),
+    "remainders": (posed(TWO, [1, 0], [0, 0], [0, 0], [[2, 0], [-2, 0], [1, 1]]), None, ""),
     "parity": (
-        problem(Product.of(n=Integer()), [0], [7], [7], [[2], [-4]]),
+        posed(Product.of(n=Integer()), [0], [7], [7], [[2], [-4]]),
         Modular,
         "every change keeps n the same modulo 2; it is 0 now, and the goal needs 1",
     ),
-    "a dial": (problem(Product.of(d=Cyclic(6)), [0], [3], [3], [[2]]), None, ""),
-    "a split": (problem(Product.of(n=Natural()), [0], [7], [7], [[3], [5]]), Split, "not all at once"),
-    "labels": (problem(Product.of(p=Categorical(tuple("xyz"))), [0], [2], [2], [[2], [4]]), type(None), "no change"),
-    "amounts": (problem(Product.of(m=Real(low=0.0)), [0], [4.5], [4.6], [[0.8]]), Split, "not all at once"),
+    "a dial": (posed(Product.of(d=Cyclic(6)), [0], [3], [3], [[2]]), None, ""),
+    "a split": (posed(Product.of(n=Natural()), [0], [7], [7], [[3], [5]]), Split, "not all at once"),
+    "labels": (posed(Product.of(p=Categorical(tuple("xyz"))), [0], [2], [2], [[2], [4]]), type(None), "no change"),
+    "amounts": (posed(Product.of(m=Real(low=0.0)), [0], [4.5], [4.6], [[0.8]]), Split, "not all at once"),
 }
 
 
@@ -50,30 +51,30 @@ def test_every_kind_of_reason_is_found(name: str) -> None:
     assert certificate is not None
     assert kind is None or isinstance(certificate.reason, kind)
     assert check(given, certificate)
-    assert words in unreachable_because(given)
+    assert words in why(given)
 
 
 def test_words_name_what_runs_out() -> None:
     deltas = [[-1, 1], [1, 0]]
-    given = problem(TWO, [2, 1], [-FREE, 5], [FREE, 5], deltas[:1])
+    given = posed(TWO, [2, 1], [-FREE, 5], [FREE, 5], deltas[:1])
     assert unreachable_because(given) == (
         "b can become at most 3 from here: no change makes b without using up a, of which 2 are left"
     )
-    assert unreachable_because(problem(TWO, [2, 1], [-FREE, 5], [FREE, 5], deltas)) is None
-    assert "no change makes b" in unreachable_because(problem(TWO, [2, 1], [-FREE, 5], [FREE, 5], [[1, 0]]))
-    assert unreachable_because(problem(TWO, [2, 3], [-FREE, 1], [FREE, 1], deltas)) == (
+    assert unreachable_because(posed(TWO, [2, 1], [-FREE, 5], [FREE, 5], deltas)) is None
+    assert "no change makes b" in why(posed(TWO, [2, 1], [-FREE, 5], [FREE, 5], [[1, 0]]))
+    assert unreachable_because(posed(TWO, [2, 3], [-FREE, 1], [FREE, 1], deltas)) == (
         "b can become no less than 3 from here: no change uses up b"
     )
 
 
 def test_impossible_exchange_in_words() -> None:
-    assert "red can become at most" in unreachable_because(exchange(8, (30, 30, 30)))
-    assert "not all at once" in unreachable_because(exchange(8, (10, 10, 10)))
+    assert "red can become at most" in why(exchange(8, (30, 30, 30)))
+    assert "not all at once" in why(exchange(8, (10, 10, 10)))
 
 
 def test_needs_that_nothing_fulfils() -> None:
     needs = Needs(np.array([[-np.inf, 1.0]]), np.full((1, 2), np.inf))
-    given = problem(TWO, [0, 0], [1, -FREE], [FREE, FREE], [[1, 0]], needs=needs)
+    given = posed(TWO, [0, 0], [1, -FREE], [FREE, FREE], [[1, 0]], needs=needs)
     certificate = find_certificate(given)
     assert certificate is not None
     assert certificate.reason is None
@@ -101,6 +102,7 @@ def test_a_certificate_of_one_problem_does_not_prove_another(seed: int) -> None:
 def test_tampered_weights_are_refused() -> None:
     given, _, _ = CASES["weights"]
     certificate = find_certificate(given)
+    assert certificate is not None
     assert isinstance(certificate.reason, Weighted)
     for factor in (Fraction(-1), Fraction(0)):
         changed = tuple((row, weight * factor) for row, weight in certificate.reason.weights)
@@ -109,7 +111,9 @@ def test_tampered_weights_are_refused() -> None:
     lone = Weighted(certificate.reason.weights[:1])
     assert not check(given, Certificate(certificate.reach, lone))
     whole, _, _ = CASES["parity"]
-    assert not check(whole, Certificate(find_certificate(whole).reach, Modular((((0, -1), Fraction(1, 3)),))))
+    proof = find_certificate(whole)
+    assert proof is not None
+    assert not check(whole, Certificate(proof.reach, Modular((((0, -1), Fraction(1, 3)),))))
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -135,5 +139,8 @@ def test_parities_of_groups_hold_for_every_order() -> None:
     certificate = find_certificate(world.problem)
     assert certificate is not None
     assert isinstance(certificate.reason, Modular)
-    assert "parity of a1" in unreachable_because(world.problem)
-    assert find_plan(world.problem, world.feasible, nodes=1000).status is Status.INFEASIBLE
+    assert "parity of a1" in why(world.problem)
+    assert (
+        find_plan(world.problem, world.feasible, Limits(nodes=50), rounds=2, budget=10, nodes=1000).status
+        is Status.INFEASIBLE
+    )

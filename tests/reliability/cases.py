@@ -7,6 +7,7 @@ from saplan.games import Exchange, Mining
 from saplan.games.grid import MapRules
 from saplan.methods.registry import METHODS
 from saplan.training.config import RunConfig
+from tests.reliability import FULL
 from tests.reliability.own import lamps, tower
 from tests.reliability.tiny import GAME, tiny_config
 
@@ -17,8 +18,12 @@ GAMES = {
     "mining": Mining(deposits=1, maps=SMALL_MAPS),
 }
 OWN: dict[str, Any] = {"tower": tower, "lamps": lamps}
-CASES = (*(f"{game}-{method}" for game in GAMES for method in METHODS), *OWN)
-USUAL = CASES[0]
+EVERY = (*(f"{game}-{method}" for game in GAMES for method in METHODS), *OWN)
+USUAL = EVERY[0]
+CASES = (
+    EVERY if FULL else tuple(case for case in EVERY if "-" not in case or "switches" in case or "-structured" in case)
+)
+"""In `make test` every game and every method, but not each game with each method."""
 
 
 @cache

@@ -11,7 +11,7 @@ from saplan.training.evaluate import evaluate
 from saplan.training.store import load
 from tests.reliability import times
 
-BUSY = 4
+BUSY = times(4, 2)
 BURN = [sys.executable, "-c", "while True: pass"]
 
 

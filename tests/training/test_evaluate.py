@@ -16,7 +16,7 @@ from saplan.goals import Goal
 from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER, PlannerSettings, in_words
 from saplan.methods.curriculum import CurriculumAgent, CurriculumSettings
 from saplan.methods.executor import Attempt, EvalResult
-from saplan.methods.oracle import Oracle
+from saplan.methods.oracle.agent import Oracle
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.planning import Outcome, Successors

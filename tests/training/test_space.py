@@ -16,6 +16,7 @@ from saplan.training import space
 from saplan.training.config import run_config
 from saplan.training.store import load_agent
 from saplan.training.train import RunOptions, resume, train_runs
+from tests.reliability.tiny import GAME, tiny_config
 
 SIZES = {"lanes": 16, "rollout": 4, "hidden": 16, "minibatches": 2, "cells": 1024, "edge_hidden": 8}
 STEPS = 512
@@ -66,13 +67,11 @@ def test_a_found_space_is_resumed_bit_for_bit(tmp_path: Path) -> None:
 
 
 def test_the_declared_space_found_again_trains_the_same_agent(tmp_path: Path) -> None:
-    game = make_game("tiles")
-    pairs = zip(game.space.names, game.space.blocks, strict=True)
-    found = with_space(game, tuple(FoundAttribute(name, (name,), block) for name, block in pairs))
-    assert found.space == game.space
-    settings = saplan.StructuredSettings(**SIZES)  # type: ignore[arg-type]
-    for name, world in (("declared", game), ("found", found)):
-        train_runs([run_config(world, STEPS, 0, settings, "structured", 0)], [tmp_path / name])
+    pairs = zip(GAME.space.names, GAME.space.blocks, strict=True)
+    found = with_space(GAME, tuple(FoundAttribute(name, (name,), block) for name, block in pairs))
+    assert found.space == GAME.space
+    for name, world in (("declared", GAME), ("found", found)):
+        train_runs([tiny_config(game=world)], [tmp_path / name], RunOptions(chunk=2))
     declared, again = ((tmp_path / name / "agent.safetensors").read_bytes() for name in ("declared", "found"))
     assert declared == again
 

@@ -14,6 +14,7 @@ from saplan.games import Exchange, Game, Mining, Switches, make_game
 from saplan.games.grid import MapRules
 from saplan.games.sight import LimitedSight
 from saplan.methods.agent import DEFAULT_PLANNER
+from saplan.training import transfer as transfer_module
 from saplan.training.evaluate import evaluate
 from saplan.training.transfer import BUDGET, scaled_budget, transfer
 
@@ -32,10 +33,10 @@ def test_agents_move_to_more_objects_and_to_larger_maps(name: str) -> None:
         moved = transfer(agent, game)
         assert isinstance(moved.game, LimitedSight)
         assert moved.game.game == game
-        shown = moved.game.observe(game.reset(jax.random.key(0)))
+        shown = jax.jit(lambda key, moved=moved, game=game: moved.game.observe(game.reset(key)))(jax.random.key(0))
         assert shown.shape == (agent.game.slots,)
         assert int(np.max(shown)) < agent.game.vocabulary
-        if game == MORE[name] or name == "switches":  # every world needs programs of its own
+        if game == MORE[name] or game == Switches(maps=WIDER):  # every world needs programs of its own
             result = evaluate(moved, 2, 0, 20)
             assert result.steps.max() <= 20
     assert transfer(agent, agent.game).game is agent.game
@@ -63,8 +64,10 @@ def test_attempts_may_take_longer_on_larger_maps() -> None:
     assert DEFAULT_PLANNER.stretched(transfer(agent, MORE["switches"]).game) == DEFAULT_PLANNER
 
 
-def test_budgets_grow_with_the_need_of_the_oracle() -> None:
+def test_budgets_grow_with_the_need_of_the_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scaled_budget(Switches(fewest=6, most=8), Switches()) > 1.5 * BUDGET
+    monkeypatch.setattr(transfer_module, "oracle_need", lambda game, *_: 10.0 * game.most)
+    assert scaled_budget(Switches(most=2), Switches(most=1)) == 2 * BUDGET
     assert scaled_budget(Switches(most=1), Switches()) == BUDGET, "never less than usual"
 
 

@@ -5,10 +5,21 @@ change is possible. So failures count against the same transition wherever the c
 after `ENOUGH` of them it is not planned there any more. A success as far out refutes them.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
-from saplan.planning import Raised
+from saplan.goals import Goal
+from saplan.methods.agent import PlannerSettings
+from saplan.methods.plan_executor import RouteFinder
+from saplan.planning import AnyRoute, Outcome, Raised
+
+if TYPE_CHECKING:
+    from saplan.methods.structured.agent import StructuredAgent
 
 ENOUGH = 3
 """Failures after which a boundary is taken for real."""
@@ -52,3 +63,51 @@ def refuted(
         return not bool(np.any((below & (rho <= failed)) | (above & (rho >= failed))))
 
     return [one for one in raised if one[1] != transition or stands(one[0])]
+
+
+class BoundarySearch:
+    """The search of an agent that suspects boundaries where changes keep failing beyond the range of training."""
+
+    def __init__(self, agent: "StructuredAgent", planner: PlannerSettings) -> None:
+        """Start without suspicions."""
+        self.agent, self.planner = agent, planner
+        self.finders: dict[bytes, RouteFinder] = {}
+
+    def __call__(
+        self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Sequence[Raised] = ()
+    ) -> Sequence[AnyRoute]:
+        """Routes from several ρ to a goal each, on this side of the boundaries that failures in `raised` suggest."""
+        raised = raised or [()] * len(rho)
+        low, high = np.asarray(goals.low), np.asarray(goals.high)
+        groups: dict[bytes, list[int]] = {}
+        for task, failures in enumerate(raised):
+            groups.setdefault(self._bounds(failures), []).append(task)
+        found: dict[int, AnyRoute] = {}
+
+        def search(finder: RouteFinder, tasks: list[int]) -> None:
+            part = Goal(low[tasks], high[tasks])
+            found.update(zip(tasks, finder(rho[tasks], part, planner, [raised[task] for task in tasks]), strict=True))
+
+        for bounds, tasks in groups.items():
+            search(self._finder(bounds), tasks)
+        # Where no path is left, the suspicion may be wrong: some attempts fail by bad luck. Trying again is better
+        # than giving up.
+        lost = [task for task in found if self._suspects(raised[task]) and found[task].outcome is not Outcome.FOUND]
+        if lost:
+            search(self._finder(self._bounds(())), lost)
+        return [found[task] for task in range(len(rho))]
+
+    def _suspects(self, failures: Raised) -> bool:
+        return self._bounds(failures) != self._bounds(())
+
+    def _bounds(self, failures: Raised) -> bytes:
+        agent = self.agent
+        return boundaries(np.asarray(agent.evidence.met), np.asarray(agent.memory.delta), failures).tobytes()
+
+    def _finder(self, name: bytes) -> RouteFinder:
+        """The search on this side of some boundaries, made once."""
+        if name not in self.finders:
+            bounds = np.frombuffer(name, np.float32).reshape(2, *self.agent.memory.delta.shape)
+            on_this_side = replace(self.agent, bounds=jnp.asarray(bounds) if np.isfinite(bounds).any() else None)
+            self.finders[name] = on_this_side.plain_finder(self.planner)
+        return self.finders[name]

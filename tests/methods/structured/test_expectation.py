@@ -8,10 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
-from saplan.methods.structured.agent import SURE, InExpectation, StructuredAgent, price_spread
+from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.evidence import Evidence
+from saplan.methods.structured.expected import ExpectedSearch
 from saplan.methods.structured.memory import Visited
-from saplan.planning.expectation import Landscape, raised_near
+from saplan.methods.structured.pricing import SURE, price_spread
+from saplan.planning import Landscape
+from saplan.planning.expectation import raised_near
 from saplan.training.store import load
 
 
@@ -30,7 +33,7 @@ def test_only_where_changes_are_uncertain() -> None:
         (mining, PAPER_PLANNER, False),
         (switches, DEFAULT_PLANNER, False),
     ):
-        assert isinstance(agent.plain_finder(planning), InExpectation) == expected
+        assert isinstance(agent.plain_finder(planning), ExpectedSearch) == expected
 
 
 def test_the_ends_of_a_blow_are_spread_evenly_and_those_of_a_dump_are_not() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,14 +15,16 @@ from saplan.errors import InputError, StoppedError
 from saplan.methods.structured.past_rollouts import no_rollouts, with_past
 from saplan.methods.targets import value_rollout
 from tests.methods.probe import GAME, METHOD, SMALL, begun
-from tests.reliability.own import tower
+from tests.reliability.own import restarted, tower
+from tests.reliability.tiny import SIZES
 
 REPLAYING = replace(SMALL, replay=2, replay_size=3)
 
 
 def rollouts(count: int) -> list[Any]:
     learner = begun(0)
-    return [METHOD.play(GAME, SMALL, learner, jax.random.key(k)) for k in range(count)]
+    play = eqx.filter_jit(lambda key: METHOD.play(GAME, SMALL, learner, key))
+    return [play(jax.random.key(k)) for k in range(count)]
 
 
 def test_the_new_rollout_comes_first_and_the_others_are_drawn_from_the_last() -> None:
@@ -48,9 +51,12 @@ def test_a_rollout_teaches_the_same_beside_others() -> None:
 
 
 def test_training_goes_on_bit_by_bit_after_an_interruption(tmp_path: Path) -> None:
-    settings = saplan.StructuredSettings(lanes=8, rollout=8, minibatches=4, replay=2, replay_size=4, cells=64)
-    runs = [saplan.run_config(tower(), 8 * 64, 0, settings, "structured", 0, 0) for _ in range(2)]
-    saplan.train_runs(runs[:1], [tmp_path / "whole"], saplan.RunOptions(chunk=2))
+    sizes = SIZES | {"lanes": 8, "rollout": 8, "minibatches": 4, "cells": 64}
+    settings = saplan.StructuredSettings(**sizes, replay=2, replay_size=4)
+    world = tower()
+    run = saplan.run_config(world, 8 * 64, 0, settings, "structured", 0, 0)
+    saplan.train_runs([run], [tmp_path / "whole"], saplan.RunOptions(chunk=2))
+    restarted(world)
     stops = iter([False, True])
 
     def stop(progress: Any) -> None:
@@ -58,8 +64,9 @@ def test_training_goes_on_bit_by_bit_after_an_interruption(tmp_path: Path) -> No
             raise KeyboardInterrupt
 
     with pytest.raises((KeyboardInterrupt, StoppedError)):
-        saplan.train_runs(runs[1:], [tmp_path / "halved"], saplan.RunOptions(stop, save_every=0.0, chunk=2))
-    saplan.train_runs(runs[1:], [tmp_path / "halved"], saplan.RunOptions(chunk=2), resume=True)
+        saplan.train_runs([run], [tmp_path / "halved"], saplan.RunOptions(stop, save_every=0.0, chunk=2))
+    restarted(world)
+    saplan.train_runs([run], [tmp_path / "halved"], saplan.RunOptions(chunk=2), resume=True)
     agents = [saplan.load(tmp_path / name, tower()) for name in ("whole", "halved")]
     same = jax.tree.map(lambda a, b: bool(jnp.array_equal(a, b)), *(agent.policy for agent in agents))  # type: ignore[attr-defined]
     assert all(jax.tree.leaves(same))
