@@ -222,16 +222,16 @@ def copy_tree(place: Path) -> None:
     (place / "orchard.py").write_text(orchard, encoding="utf-8")
 
 
+def environment(place: Path) -> dict[str, str]:
+    """Variables with which commands find this interpreter's programs and the copy's package."""
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    kept = {"JAX_COMPILATION_CACHE_DIR": str(place / ".programs")}
+    return {**os.environ, **QUICK, **kept, "PATH": programs, "PYTHONPATH": str(place)}
+
+
 def carry_out(one: Result, place: Path) -> Result:
     """Executes a command in the copy."""
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = {
-        **os.environ,
-        **QUICK,
-        "PATH": programs,
-        "PYTHONPATH": str(place),
-        "JAX_COMPILATION_CACHE_DIR": str(place / ".programs"),
-    }
+    env = environment(place)
     began = time.monotonic()
     run = watch_page if one.ran.startswith("saplan watch") else run_to_end
     problem = run(one.ran, place, env)
@@ -255,7 +255,7 @@ def watch_page(command: str, place: Path, env: dict[str, str]) -> str:
     """The same for a server: it must serve its page and end with Ctrl-C."""
     process = subprocess.Popen(
         ["bash", "-c", f"exec {command}"],
-        cwd=place, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=heed_interrupts,
+        cwd=place, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     try:
         assert process.stdout is not None
@@ -274,11 +274,6 @@ def watch_page(command: str, place: Path, env: dict[str, str]) -> str:
         process.kill()
 
 
-def heed_interrupts() -> None:
-    """A process that a shell started in the background would ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def run_all(only: str) -> Iterator[Result]:
     """Executes the commands page by page; one that several pages print is executed once."""
     done: dict[str, Result] = {}
@@ -291,7 +286,7 @@ def run_all(only: str) -> Iterator[Result]:
             wanted = [way(one) for one in printed_commands(page) if only in one.text or only in one.page]
             before = BEFORE.get(str(page.relative_to(ROOT)), ()) if wanted else ()
             for command in before:
-                if problem := run_to_end(command, place, {**os.environ, **QUICK, "PYTHONPATH": str(place)}):
+                if problem := run_to_end(command, place, environment(place)):
                     progress(f"{page.name}: {command}: {problem}")
             for one in wanted:
                 result = one
@@ -318,6 +313,7 @@ def main() -> None:
             for one in map(way, printed_commands(page)):
                 print(f"{one.status:<9} {one.page}: {one.printed}\n{'':<10}{one.ran or one.why}")
         return
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background of a shell would ignore it
     known = read_json(options.json)["commands"] if options.add and options.json and options.json.exists() else []
     rows = {(row["page"], row["printed"]): row for row in known}
     for result in run_all(options.only):
