@@ -105,7 +105,7 @@ LEFT_OUT: dict[str, str] = {
     r"^make (test|slow|demo|format|lock|clean)": "continuous integration runs `make test` in an empty clone",
     r"^make docs": "tests/test_documents.py builds the site",
     r"^make (results|reliability|benchmark-\w+)": "hours: the commands behind it are in this list one by one",
-    r"^pip install|^python3? -m (venv|build)|^source |^eval ": "installs packages; tests/test_install.py installs the wheel",
+    r"^pip install|^python3? -m (venv|build)|^source |^eval ": "installs packages; so does tests/test_install.py",
     r"^nvidia-|jax\[cuda": "needs a GPU",
     r"^tensorboard": "another package's server; tests/test_sharing.py reads what it shows",
     r"^saplan (demo|reproduce --quick)": "minutes: tests/test_commands.py and tests/experiments/test_reproduce.py",
@@ -137,7 +137,11 @@ MINE = f"saplan train switches --steps 1024 --eval-points 0 {TRAINING} --out run
 BEFORE = {"README.md": (MINE,), "docs/viewer.md": (MINING, ORCHARD)}
 """Commands that make what a page takes for granted."""
 PROGRAMS = r"(?:saplan|python3?|make|pip|source|eval|tensorboard|nvidia-\S+)"
-QUICK = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "True", "JAX_PLATFORMS": "cpu", "BROWSER": "true", "NPROC": "1"}
+QUICK = {
+    "JAX_DISABLE_MOST_OPTIMIZATIONS": "True", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0", "JAX_PLATFORMS": "cpu", "BROWSER": "true", "NPROC": "1",
+}  # fmt: skip
+"""Small programs are compiled quickly rather than well, and once."""
 
 
 @dataclass(frozen=True)
