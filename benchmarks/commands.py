@@ -59,7 +59,7 @@ SMALL: dict[str, str] = {
     r"attributes.py errors": "--games switches --pairs 300 --geometries structured --fit-steps 20",
     r"attributes.py success": "--games switches --pairs 300 --fit-steps 20 --seeds 1 --tasks 2 --steps 8192",
     r"minigrid_pixels": "--pairs 100 --geometries structured --fit-steps 10",
-    r"unstated": "--games switches --steps 2048 --lanes 16 --tasks 2",
+    r"unstated": "--games switches --methods structured --steps 2048 --lanes 16 --tasks 2",
     r"suggest.py .*craftax": "--steps 1000",
     r"suggest.py": "--steps 2000 --only switches Taxi-v4",
     r"worth": f"{FEW} --cases switches-found --lanes 16 --hidden 8 --minibatches 2 --points 1 --curve-tasks 2",
@@ -84,7 +84,7 @@ SMALL: dict[str, str] = {
     r"row.py": "--games switches --seeds 1 --lanes 16 --steps 4096 --tasks 2",
     r"update_parts": "--games switches --seconds 0.1",
 }
-"""Options that are appended to a printed command that matches; the last of two equal options counts."""
+"""Options that a printed command gets if it matches; they replace the same options of the command."""
 REPLACED = {
     r" --after 46137344": "",
     r"(reproduce (?!.*--draw).*)--out results/": r"\1--out runs/",
@@ -133,8 +133,9 @@ ORCHARD = (
     'python -c "import saplan, orchard; saplan.train(orchard.world(), 2048, '
     "settings=saplan.StructuredSettings(lanes=8, minibatches=2), out='runs/orchard', eval_points=0)\""
 )
+PUZZLE = "python examples/ogbench_puzzle.py 4x6 --out runs/ogbench-4x6-0 --steps 2048 --episodes 1"
 MINE = f"saplan train switches --steps 1024 --eval-points 0 {TRAINING} --out runs/mine"
-BEFORE = {"README.md": (MINE,), "docs/viewer.md": (MINING, ORCHARD)}
+BEFORE = {"README.md": (MINE,), "docs/viewer.md": (MINING, ORCHARD), "examples/ogbench_film.py": (PUZZLE,)}
 """Commands that make what a page takes for granted."""
 PROGRAMS = r"(?:saplan|python3?|make|pip|source|eval|tensorboard|nvidia-\S+)"
 QUICK = {
@@ -203,10 +204,18 @@ def way(command: Printed) -> Result:
     for pattern, words in REPLACED.items():
         shorter = re.sub(pattern, words, shorter)
     more = next((more for pattern, more in SMALL.items() if re.search(pattern, shorter)), "")
+    ran = with_options(shorter, more)
     for word, package in NEEDS.items():
         if word in shorter and importlib.util.find_spec(package) is None:
-            return Result(command.page, command.text, "left out", f"{shorter} {more}".strip(), f"needs {package}")
-    return Result(command.page, command.text, "ran", f"{shorter} {more}".strip())
+            return Result(command.page, command.text, "left out", ran, f"needs {package}")
+    return Result(command.page, command.text, "ran", ran)
+
+
+def with_options(command: str, more: str) -> str:
+    """A command with more options, each in place of the same option in the command."""
+    for option in re.findall(r"--[\w-]+", more):
+        command = re.sub(rf" {option}(?![\w-])(?: (?!--|>)(?:'[^']*'|\"[^\"]*\"|\S)+)*", "", command)
+    return f"{command} {more}".strip()
 
 
 def copy_tree(place: Path) -> None:
@@ -279,7 +288,7 @@ def watch_page(command: str, place: Path, env: dict[str, str]) -> str:
 
 
 def run_all(only: str) -> Iterator[Result]:
-    """Executes the commands page by page; one that several pages print is executed once."""
+    """Executes the commands page by page; those that differ in their result files alone are executed once."""
     done: dict[str, Result] = {}
     with TemporaryDirectory() as directory:
         place = Path(directory)
@@ -295,13 +304,14 @@ def run_all(only: str) -> Iterator[Result]:
             for one in wanted:
                 result = one
                 if one.status == "ran":
-                    known = done.get(one.ran)
+                    core = re.sub(r" --json \S+", "", one.ran)
+                    known = done.get(core)
                     result = (
                         carry_out(one, place)
                         if known is None or before
                         else Result(**{**asdict(known), "page": one.page})
                     )
-                    done[one.ran] = result
+                    done[core] = result
                 yield result
 
 
