@@ -137,7 +137,7 @@ PUZZLE = "python examples/ogbench_puzzle.py 4x6 --out runs/ogbench-4x6-0 --steps
 MINE = f"saplan train switches --steps 1024 --eval-points 0 {TRAINING} --out runs/mine"
 BEFORE = {"README.md": (MINE,), "docs/viewer.md": (MINING, ORCHARD), "examples/ogbench_film.py": (PUZZLE,)}
 """Commands that make what a page takes for granted."""
-PROGRAMS = r"(?:saplan|python3?|make|pip|source|eval|tensorboard|nvidia-\S+)"
+PROGRAMS = r"(?:saplan|python3?|make|pip|source|eval|tensorboard|taskset|nvidia-\S+)"
 QUICK = {
     "JAX_DISABLE_MOST_OPTIMIZATIONS": "True", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0", "JAX_PLATFORMS": "cpu", "BROWSER": "true", "NPROC": "1",
@@ -185,7 +185,7 @@ def printed_commands(page: Path) -> Iterator[Printed]:
         if first:
             yield Printed(name, first[1], False)
     text = re.sub(r"^```python\n.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
-    pattern = rf"^(\$ |    )({PROGRAMS} (?:[^\n]*\\\n)*[^\n]*)|(?<!`)`({PROGRAMS} [^`]+)`(?!`)"
+    pattern = rf"^(\$ |    )({PROGRAMS} (?:[^\n]*\\\n)*[^\n]*)|(?<!`)`({PROGRAMS}\s[^`]+)`(?!`)"
     for found in re.finditer(pattern, text, flags=re.MULTILINE):
         command = re.sub(r"\\?\s*\n\s*", " ", found[2] or found[3])
         command = re.sub(r"\s{2,}(#.*|[a-z].*)$", "", command).strip()
