@@ -287,9 +287,13 @@ def watch_page(command: str, place: Path, env: dict[str, str]) -> str:
         process.kill()
 
 
-def run_all(only: str) -> Iterator[Result]:
-    """Executes the commands page by page; those that differ in their result files alone are executed once."""
-    done: dict[str, Result] = {}
+def core(command: str) -> str:
+    """A command without its result file: commands that differ in nothing else are executed once."""
+    return re.sub(r" --json \S+", "", command)
+
+
+def run_all(only: str, done: dict[str, Result]) -> Iterator[Result]:
+    """Executes the commands page by page, apart from what is `done`."""
     with TemporaryDirectory() as directory:
         place = Path(directory)
         copy_tree(place)
@@ -304,14 +308,13 @@ def run_all(only: str) -> Iterator[Result]:
             for one in wanted:
                 result = one
                 if one.status == "ran":
-                    core = re.sub(r" --json \S+", "", one.ran)
-                    known = done.get(core)
+                    known = done.get(core(one.ran))
                     result = (
                         carry_out(one, place)
                         if known is None or before
-                        else Result(**{**asdict(known), "page": one.page})
+                        else Result(**{**asdict(known), "page": one.page, "printed": one.printed})
                     )
-                    done[core] = result
+                    done[core(one.ran)] = result
                 yield result
 
 
@@ -319,7 +322,8 @@ def main() -> None:
     """Runs, prints and writes."""
     parser = make_parser(__doc__)
     parser.add_argument("--only", default="", metavar="WORD", help="commands or pages that contain this word")
-    parser.add_argument("--add", action="store_true", help="keep the other commands of the file")
+    parser.add_argument("--add", action="store_true", help="keep what the file has, and run what it has not")
+    parser.add_argument("--again", action="store_true", help="with --add: run again what the file has")
     parser.add_argument("--list", action="store_true", help="only print how each command would be executed")
     options = parser.parse_args()
     if options.list:
@@ -330,7 +334,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background of a shell would ignore it
     known = read_json(options.json)["commands"] if options.add and options.json and options.json.exists() else []
     rows = {(row["page"], row["printed"]): row for row in known}
-    for result in run_all(options.only):
+    done = {core(row["ran"]): Result(**row) for row in known if row["status"] == "ran" and not options.again}
+    for result in run_all(options.only, done):
         rows[result.page, result.printed] = asdict(result)
         progress(f"{result.status:<9} {result.seconds:6.1f} s  {result.ran or result.printed}  {result.why}")
         counts = {
