@@ -185,11 +185,17 @@ def printed_commands(page: Path) -> Iterator[Printed]:
         if first:
             yield Printed(name, first[1], False)
     text = re.sub(r"^```python\n.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^```console\n.*?^```", with_prompts, text, flags=re.DOTALL | re.MULTILINE)
     pattern = rf"^(\$ |    )({PROGRAMS} (?:[^\n]*\\\n)*[^\n]*)|(?<!`)`({PROGRAMS}\s[^`]+)`(?!`)"
     for found in re.finditer(pattern, text, flags=re.MULTILINE):
         command = re.sub(r"\\?\s*\n\s*", " ", found[2] or found[3])
         command = re.sub(r"\s{2,}(#.*|[a-z].*)$", "", command).strip()
         yield Printed(name, command, found[1] == "$ ")
+
+
+def with_prompts(block: re.Match[str]) -> str:
+    """A console block in which every command stands behind a prompt."""
+    return re.sub(rf"^(?={PROGRAMS} )", "$ ", block[0], flags=re.MULTILINE)
 
 
 def way(command: Printed) -> Result:
@@ -335,16 +341,15 @@ def main() -> None:
     known = read_json(options.json)["commands"] if options.add and options.json and options.json.exists() else []
     rows = {(row["page"], row["printed"]): row for row in known}
     done = {core(row["ran"]): Result(**row) for row in known if row["status"] == "ran" and not options.again}
+    statuses = ("ran", "failed", "test", "left out")
+    counts: dict[str, int] = {}
     for result in run_all(options.only, done):
         rows[result.page, result.printed] = asdict(result)
         progress(f"{result.status:<9} {result.seconds:6.1f} s  {result.ran or result.printed}  {result.why}")
-        counts = {
-            status: sum(row["status"] == status for row in rows.values())
-            for status in ("ran", "failed", "test", "left out")
-        }
+        counts = {status: sum(row["status"] == status for row in rows.values()) for status in statuses}
         write_result(options.json, {"setting": setting(), "counts": counts, "commands": list(rows.values())})
     print(counts)
-    raise SystemExit(1 if counts["failed"] else 0)
+    raise SystemExit(1 if counts.get("failed") else 0)
 
 
 if __name__ == "__main__":
