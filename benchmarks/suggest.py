@@ -156,6 +156,9 @@ GROUPS: dict[str, Callable[[], Iterator[Case]]] = {
 }  # fmt: skip
 
 
+USUAL = ("games", "taxi", "minigrid", "random")
+
+
 def measure(group: str, case: Case, seed: int) -> dict[str, Any]:
     """The judgement of one world, at the end and at the beginnings of the play."""
     played = play_freely(case.world, case.steps[-1], seed, case.lanes)
@@ -178,15 +181,17 @@ def _bits(one: Verdict) -> float | None:
 def main() -> None:
     """Plays, judges, prints and writes."""
     parser = make_parser(__doc__)
-    parser.add_argument("groups", nargs="*", default=["games", "taxi", "minigrid", "random"], choices=list(GROUPS))
+    parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; by default {', '.join(USUAL)}")
     parser.add_argument("--steps", type=int, default=STEPS[-1])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", help="names of worlds")
     parser.add_argument("--add", action="store_true", help="keep the other worlds of the file")
     options = parser.parse_args()
+    if unknown := set(options.groups) - set(GROUPS):  # argparse refuses its own default for a list of choices
+        parser.error(f"no group {', '.join(sorted(unknown))}: name any of {', '.join(GROUPS)}")
     sys.path.insert(0, str(ROOT / "examples"))
     rows: list[dict[str, Any]] = []
-    for group in options.groups:
+    for group in options.groups or USUAL:
         for case in GROUPS[group]():
             if not options.only or case.name in options.only:
                 steps = (*(one for one in case.steps if one < options.steps), options.steps)

@@ -52,6 +52,17 @@ def test_train_leaves_metrics(run: Path) -> None:
     assert all(earlier["positives"] <= later["positives"] for earlier, later in itertools.pairwise(rows))
 
 
+def test_a_finished_run_says_that_nothing_is_left(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(run, tmp_path / "copy")
+    assert main(["train", "--resume", str(copy)]) == 0
+    said = capsys.readouterr()
+    assert f"all {STEPS} steps are done, nothing is left to train" in said.err
+    assert "resuming" not in said.err
+    assert str(copy) in said.out
+
+
 def test_evaluate_as_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = json.loads(said(capsys, "evaluate", str(run), "--tasks", "1", "--budget", "20", "--json"))
     assert {"game", "method", "success", "tasks", "budget", "steps_trained"} <= set(result)

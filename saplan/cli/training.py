@@ -182,6 +182,7 @@ def demo_command(arguments: list[str]) -> None:
     check_number("--seed", options.seed)
 
     from saplan.experiments.paper import PAPER
+    from saplan.interpreter.program import without_compiling
     from saplan.render.narrate import narrate
     from saplan.training.evaluate import evaluate
     from saplan.training.progress import ProgressBar, patiently, waiting
@@ -194,7 +195,7 @@ def demo_command(arguments: list[str]) -> None:
     with waiting("evaluating"):
         success = float(evaluate(agent, options.tasks).success.mean())
     print(f"success {success:.1%}   (paper: {PAPER['structured']['switches']:.1%} after 50 M steps)\n")
-    for text in patiently(
-        narrate(agent, "red=1 green=1 blue=1", options.seed, 150, in_colour(), anyway=True), "planning"
-    ):
-        print(text, flush=True)
+    with without_compiling():
+        story = narrate(agent, "red=1 green=1 blue=1", options.seed, 150, in_colour(), anyway=True)
+        for text in patiently(story, "planning"):
+            print(text, flush=True)

@@ -59,7 +59,7 @@ def tried_sentences(attempts: list[tuple[str, bool | None]]) -> list[str]:
     if not attempts:
         return ["No attribute changed."]
     if all(success is None for _, success in attempts):
-        return [f"The method, which has no attempts, made {_counted(len(attempts), 'change')}."]
+        return [f"This method makes no plans. It made {_counted(len(attempts), 'change')} of attributes."]
     made, failed = (Counter(name for name, success in attempts if success is one) for one in (True, False))
     if not failed:
         return [f"{_counted(len(attempts), 'attempt')}, none of them failed."]

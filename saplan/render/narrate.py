@@ -147,8 +147,8 @@ def narrate(
         for attempt in ended:
             words, end = story.name(attempt), "done" if attempt.success else "FAILED"
             now = changed_text(agent.perceived.space, attempt.rho, story.now) or "no change"
-            time = f"{end} after {attempt.steps:2d} step{'' if attempt.steps == 1 else 's'}"
-            row = f"  step {story.steps:3d}: {shortened(words, 24):<24} {time:<21}  → {now}"
+            time = f"{end}, {attempt.steps:2d} step{'' if attempt.steps == 1 else 's'}"
+            row = f"  step {story.steps:3d}: {shortened(words, 24):<24} {time:<17}  → {now}"
             yield shortened(row, WIDTH)
         if decision is not None:
             path = " → ".join(plan_step.name for plan_step in decision.path)

@@ -43,16 +43,19 @@ class Progress:
 
     def line(self) -> str:
         """One line of text."""
-        seconds = (self.total - self.steps) / self.steps_per_second if self.steps_per_second else None
-        left = "?" if seconds is None else f"{seconds:.0f}"
+        rate = self.steps_per_second  # 0 after the first chunk, whose time is that of compiling
+        pace = f"{rate / 1e3:.0f} k/s  {(self.total - self.steps) / rate:.0f} s left  " if rate else ""
         evaluated = "–" if self.success is None else f"{self.success:.1%}"
         return (
-            f"{self.steps / 1e6:.2f}/{self.total / 1e6:.2f} M steps  {self.steps_per_second / 1e3:.0f} k/s  "
-            f"{left} s left  tasks {evaluated}  attempts {self.attempt_success:.1%} in {self.attempt_steps:.1f}  "
+            f"{self.steps / 1e6:.2f}/{self.total / 1e6:.2f} M steps  {pace}tasks {evaluated}  "
+            f"attempts {self.attempt_success:.1%} in {self.attempt_steps:.1f}  "
             f"{self.counts} {self.known}  +{self.positives} -{self.negatives}"
         )
 
 
+LEGEND = """tasks: held-back tasks solved   attempts: those that succeed, and their steps
+|𝓑|: changes found   + and -: examples of changes that happened and that failed"""
+"""What the words of a line mean, at most 80 columns wide."""
 ProgressCallback = Callable[[Progress], None]
 
 
@@ -110,12 +113,15 @@ class ProgressBar:
 
     def __init__(self, every: float = SELDOM) -> None:
         """`every` is the time between plain lines, in seconds."""
-        self.line, self.compiling = StatusLine(every), contextlib.ExitStack()
-        self.compiling.enter_context(waiting("compiling"))
+        self.line, self.compiling, self.explained = StatusLine(every), contextlib.ExitStack(), False
+        self.compiling.enter_context(waiting("compiling (a minute or two, once per training)"))
 
     def __call__(self, progress: Progress) -> None:
         """Show the latest progress."""
         self.compiling.close()
+        if not self.explained:
+            self.explained = True
+            print_progress(LEGEND)
         done = round(BAR * progress.steps / progress.total)
         bar = "━" * done + "╌" * (BAR - done) + " " if self.line.in_place else ""
         self.line.show(bar + progress.line(), at_once=progress.steps >= progress.total)

@@ -121,7 +121,12 @@ def train_runs(
         found = _newest_common(runs, loop.outline()) if resume else None
         if found:
             loop.restore(found)
-            log_warning(f"resuming {' '.join(str(run.path) for run in runs)} at {loop.done * loop.per_update} steps")
+            names = " ".join(str(run.path) for run in runs)
+            log_warning(
+                f"resuming {names} at {loop.done * loop.per_update} steps"
+                if loop.done < loop.updates
+                else f"{names}: all {loop.done * loop.per_update} steps are done, nothing is left to train"
+            )
         for k, run in enumerate(runs):
             run.open_metrics(found[k].host.metrics_bytes if found else 0)
         steps = loop.done * loop.per_update

@@ -70,7 +70,7 @@ def test_open_and_watch_a_goal_reached(tab: Any, server: Server) -> None:
     assert re.fullmatch(r"~(1 step|\d+ steps)", tab.inner_text("#path .current .steps"))
     assert re.fullmatch(r"\d+ transitions to go; [\d.]+ % that none of them fails", tab.inner_text("#plan-summary"))
     says(tab, "#options-summary", "those that the agent expects, and more where it may fail")
-    assert re.fullmatch(r"like \d+ steps", tab.inner_text("#options .chosen .cost"))
+    assert re.fullmatch(r"≈ \d+ steps", tab.inner_text("#options .chosen .cost"))
     assert tab.locator("#options .chosen").count() == 1
     before = tab.get_attribute("#map .agent", "data-cell")
     fast_forward(tab)
@@ -193,7 +193,7 @@ def test_a_baseline_fails_at_the_same_task(tab: Any, server: Server) -> None:
     says(tab, "#scores .good", "structured")
     says(tab, "#scores .bad", "curriculum failed after 150 steps")
     says(tab, "#failure", "The budget is spent: m")
-    says(tab, "#failure", "which has no attempts, made")
+    says(tab, "#failure", "This method makes no plans. It made")
 
 
 def test_the_oracle_plans_as_well(tab: Any, server: Server) -> None:
@@ -311,12 +311,38 @@ def test_the_keyboard_is_enough(tab: Any, server: Server) -> None:
     assert tab.input_value("#speed") == "7"
     tab.keyboard.press("?")
     assert tab.is_visible("#help-text")
+    assert tab.evaluate("document.querySelector('#help-text').scrollTop") == 0, "the help begins with its first line"
+    assert tab.evaluate("document.activeElement.id") == "help-title"
     tab.keyboard.press("Escape")
     expect(tab.locator("#help-text")).to_be_hidden()
     tab.keyboard.press(" ")
     expect(tab.locator("#status")).not_to_contain_text("step 1 of", timeout=40_000)  # it plays
     tab.keyboard.press("n")
     holds(tab, "#seed", "8")
+
+
+def test_keys_work_while_the_speed_has_the_focus(tab: Any, server: Server) -> None:
+    visit(tab, server)
+    planned(tab)
+    assert "press play" in tab.inner_text("#status")
+    tab.locator("#speed").focus()
+    tab.keyboard.press("ArrowRight")
+    assert tab.input_value("#speed") == "7", "arrows move the slider"
+    tab.keyboard.press(".")
+    says(tab, "#status", "step 1 of")
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_names_are_whole_and_beads_stay_on_one_line(browser: Any, server: Server, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    visit(page, server, game="exchange", seed=0, goal="red=1")
+    planned(page)
+    cut = "all => all.filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)"
+    assert page.eval_on_selector_all(".row .name span", cut) == []
+    if width == 1440:
+        tops = "all => new Set(all.map(e => Math.round(e.getBoundingClientRect().top / 8))).size"
+        assert page.eval_on_selector_all('.row[data-name="map_red"] .bead', tops) == 1
+    page.close()
 
 
 def test_every_control_has_a_name(tab: Any, server: Server) -> None:

@@ -115,7 +115,11 @@ def test_leaving_the_range_of_training_is_shown(browser: Any, tmp_path: Path) ->
     server = watching(run, "--rules", "fewest=3", "most=3", "--goal", "red=2")
     page = browser.new_page()
     page.goto(server.address)
-    expect(page.locator("#path .beyond").first).to_contain_text("never met in training", timeout=40_000)
+    row = page.locator("#path .beyond")
+    expect(row).to_have_count(1, timeout=40_000)
+    expect(row.locator("summary")).to_contain_text("beyond training: map_")
+    row.locator("summary").click()
+    expect(row.locator("p").first).to_contain_text("never met in training")
     expect(page.locator('.row[data-name="map_red"] b')).to_have_text("3")
     page.close()
     assert stop(server) == 130

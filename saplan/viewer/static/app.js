@@ -280,7 +280,7 @@ function setStatus(words) {
 function showProgress(moment) {
   const steps = counted(moment.step, "step");
   if (moment.reached) setStatus(`Goal reached in ${steps}.`);
-  else if (!moment.ended) setStatus(`step ${moment.step} of ${budget}${legs.length > 1 ? " for this goal" : ""}`);
+  else if (!moment.ended) setStatus(`step ${moment.step} of ${budget}${legs.length > 1 ? " for this goal" : ""}${moment.step || playing ? "" : ": press play"}`);
   else if (moment.step < budget) setStatus(`Goal not reached: after ${steps} no change is possible.`);
   else setStatus(`Goal not reached within ${steps}.`);
   showFailure(moment.failure);
@@ -400,8 +400,9 @@ function newMap() {
 function onKey(event) {
   // A dialog that was just closed may briefly keep the focus.
   const focus = event.target.closest("dialog:not([open])") ? document.body : event.target;
-  const typing = focus.closest("input, select, dialog, textarea");
-  if (event.ctrlKey || event.metaKey || event.altKey || typing) return;
+  const typing = focus.closest("input:not([type=range]), select, dialog, textarea, summary");
+  const sliding = focus.closest("input") && event.key.startsWith("Arrow"); // the slider of the speed has other keys
+  if (event.ctrlKey || event.metaKey || event.altKey || typing || sliding) return;
   const keys = {
     " ": () => find("play").click(), ArrowRight: stepOnce, ".": stepOnce, n: newMap, r: () => find("restart").click(),
     g: () => find("goal").select(), "?": () => find("help").click(),

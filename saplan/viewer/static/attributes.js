@@ -240,6 +240,7 @@ class Count extends Row {
     this.beads = Array.from({ length: this.beadCount + 1 }, (_, k) =>
       html("i", { class: k ? "bead" : "bead zero", "data-value": k, title: `${this.attribute.name}=${k}` }),
     );
+    root.style.setProperty("--beads", Math.max(this.beadCount, 1));
     root.replaceChildren(...this.beads);
   }
 

@@ -16,6 +16,7 @@ export class PlanView {
     this.options.replaceChildren();
     this.summary.textContent = "";
     this.optionsSummary.textContent = "what it could try first";
+    this.options.closest(".card").hidden = false;
     for (const head of this.heads) head.hidden = true;
   }
 
@@ -60,7 +61,7 @@ export class PlanView {
   draw(moment) {
     const ahead = moment.reached ? [] : (this.decision?.path ?? []);
     const rows = this.past.map((entry) => (entry.note ? this.noteRow(...entry.note) : this.pastRow(entry.tried)));
-    if (!moment.ended) rows.push(...(this.decision?.beyond ?? []).map((words) => this.noteRow("⚠", `beyond training: ${words}`, "beyond")));
+    if (!moment.ended && this.decision?.beyond?.length) rows.push(this.beyondRow(this.decision.beyond));
     ahead.forEach((planned, k) => rows.push(this.plannedRow(planned, k === 0 && !moment.ended)));
     if (moment.reached) rows.push(html("li", { class: "end good" }, html("span", { class: "text" }, "goal reached")));
     else if (moment.ended) rows.push(html("li", { class: "end bad" }, html("span", { class: "text" }, "goal not reached")));
@@ -96,6 +97,18 @@ export class PlanView {
     return html("li", { class: kind }, html("span", { class: "sign" }, sign), html("span", { class: "text" }, words));
   }
 
+  // Values that training never met: their names at once, the evidence on demand.
+  beyondRow(sentences) {
+    const values = sentences.map((sentence) => sentence.split(" ")[0]).join(", ");
+    const details = html(
+      "details", { class: "text" }, html("summary", {}, `beyond training: ${values}`),
+      ...sentences.map((sentence) => html("p", {}, sentence)),
+    );
+    details.open = this.beyondOpen ?? false;
+    details.addEventListener("toggle", () => { this.beyondOpen = details.open; });
+    return html("li", { class: "beyond" }, html("span", { class: "sign" }, "⚠"), details);
+  }
+
   plannedRow(planned, current) {
     const item = html("li", { class: current ? "planned current" : "planned", title: planned.change });
     if (current) item.setAttribute("aria-current", "step");
@@ -110,7 +123,8 @@ export class PlanView {
     const most = Math.max(...costs, 1e-9);
     const shown = moment.ended ? [] : options;
     this.options.replaceChildren(...shown.map((option) => optionRow(option, most, unit, price)));
-    this.optionsSummary.textContent = shown.length ? costWords(unit, price) : "none";
+    this.optionsSummary.textContent = shown.length ? costWords(unit, price) + choiceWords(options) : "none";
+    this.options.closest(".card").hidden = moment.ended;
     const [planHead, optionsHead] = this.heads;
     planHead.hidden = moment.ended || !this.decision?.path.length;
     optionsHead.hidden = !shown.length;
@@ -138,6 +152,13 @@ function costWords(unit, price) {
   return `cost of the whole way in steps: those that the agent expects, and more where it may fail (a chance of ½ counts like ${half})`;
 }
 
+// Why the chosen alternative is not the cheapest, if it is not.
+function choiceWords(options) {
+  const chosen = options.find((option) => option.chosen);
+  const cheaper = options.some(({ cost }) => cost !== null && chosen && chosen.cost !== null && cost < chosen.cost);
+  return cheaper ? ". A cheaper one is left out if it leads no nearer to the goal, or is worse on average over maps" : "";
+}
+
 function chanceBar(chance) {
   const bar = html("span", { class: "chance", "aria-hidden": "true" }, html("i"));
   bar.firstChild.style.width = `${100 * (chance ?? 0)}%`;
@@ -149,7 +170,7 @@ function optionRow(option, most, unit, price) {
   const item = html("li", { class: option.chosen ? "option chosen" : "option", title: option.change });
   const bar = html("span", { class: "cost-bar", "aria-hidden": "true" }, html("i"));
   bar.firstChild.style.width = `${option.cost === null ? 0 : Math.max(2, (100 * option.cost) / most)}%`;
-  const worth = price ? `like ${counted(Math.round(option.cost / price), "step")}` : option.cost?.toFixed(2);
+  const worth = price ? `≈ ${counted(Math.round(option.cost / price), "step")}` : option.cost?.toFixed(2);
   const cost = option.cost === null ? option.note : worth;
   const exact = option.cost === null ? "" : `${option.cost.toFixed(2)} ${unit}`;
   const sign = html("span", { class: "sign" }, option.chosen ? "▸" : "");

@@ -51,14 +51,14 @@ export class WayView {
     const [past, ahead] = [this.past, this.ahead].map((path) => path.map((rho) => unrolled(rho[k])));
     const all = [...past, ...ahead, ...[low, high].filter((bound) => bound !== null)];
     const [least, most] = [Math.min(...all), Math.max(...all, Math.min(...all) + 1)];
-    const count = Math.max(past.length + ahead.length - 1, 1);
+    const count = past.length + ahead.length; // the last value has its own width
     const x = (place) => (WIDTH * place) / count;
     const y = (value) => MARGIN + (HEIGHT - 2 * MARGIN) * (1 - (value - least) / (most - least));
     const chart = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
     const [top, bottom] = [y(high ?? most), y(low ?? least)];
     chart.append(svg("rect", { class: "goal-band", x: 0, y: Math.min(top, bottom) - 0.5, width: WIDTH, height: Math.abs(bottom - top) + 1 }));
     const planned = [past.at(-1), ...ahead].map((value, n) => [past.length - 1 + n, value]);
-    chart.append(line("planned", planned, x, y), line("past", [...past.entries()], x, y));
+    chart.append(line("planned", ahead.length ? held(planned) : [], x, y), line("past", held([...past.entries()]), x, y));
     const words = `${attribute.name}: ${past.length - 1} changes so far, ${ahead.length} planned`;
     return html("li", { title: words }, html("span", { class: `name kind-${attribute.colour}` }, attribute.name), chart);
   }
@@ -72,6 +72,12 @@ function interval(attribute, low, high) {
   const width = wrapped(high - low);
   const unrolled = (value) => wrapped(value - low - width / 2 + period / 2) - period / 2;
   return [unrolled, -width / 2, width / 2];
+}
+
+// The same points, with the last value held for one change more, so that it can be seen.
+function held(points) {
+  const [place, value] = points.at(-1);
+  return [...points, [place + 1, value]];
 }
 
 // A staircase: a value holds until the next change.
