@@ -9,7 +9,7 @@ from saplan.algebra import Block, Categorical, Circle, Cyclic, Exogenous, Intege
 from saplan.algebra.serialize import space_to_json
 from saplan.games.game import Game
 from saplan.perception.dictionary import Candidate, Seen
-from saplan.perception.joint import MARGIN, best_apart, dihedral_pairs, grid_poses, seen_of
+from saplan.perception.joint import MARGIN, best_apart, dihedral_pairs, poses, seen_of
 from saplan.perception.selection import Choice, described, expected_beyond, rival_of
 from saplan.perception.transitions import Transitions, play_freely
 
@@ -118,10 +118,13 @@ def suggest(played: Transitions) -> Suggestion:
         if k not in joined
     }
     blocks = {k: one.block for k, one in alone.items()}
-    for pose in best_apart(grid_poses(played, blocks)):
+    for pose in best_apart(poses(played, blocks)):
         *place, heading = pose.columns
         words = f"{alone[heading].evidence}; {pose.evidence}"
         alone[heading] = replace(alone[heading], turns=tuple(played.names[k] for k in place), evidence=words)
+        if isinstance(pose.place, Real):  # the length of a step, where each coordinate saw a part of it
+            for k in place:
+                alone[k] = replace(alone[k], candidate=replace(alone[k].candidate, block=pose.place))
     for one in pairs:
         names = tuple(played.names[k] for k in one.columns)
         assert one.candidate is not None
