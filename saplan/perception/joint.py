@@ -53,7 +53,7 @@ def seen_of(played: Transitions, ks: list[int], sizes: tuple[int, ...] = ()) -> 
 
 
 def dihedral_pairs(
-    played: Transitions, seen: list[Seen], choices: list[list[Choice]], drifts: Int[np.ndarray, "K"]
+    played: Transitions, seen: list[Seen], choices: list[list[Choice]], drifts: list[str]
 ) -> Iterator[Joined]:
     """Pairs of a dial and a flag that are one element of D_n: turns go the other way round where it is mirrored."""
     sizes = [

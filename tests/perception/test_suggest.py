@@ -165,6 +165,26 @@ def test_the_unit_of_a_quantity_does_not_matter(scale: float) -> None:
     assert block.period == pytest.approx(5 * scale, rel=1e-4)
 
 
+def test_thirst_that_a_drink_delays_is_exogenous() -> None:
+    """Trials do not show it: in each of them some action avoids the loss. Over all play it comes under every action."""
+
+    def rule(rng: Any, x: Any, a: int) -> Any:
+        thirsty = rng.random() < 0.1 and rng.integers(6) != a
+        drunk = a == 5 and rng.random() < 0.3
+        return np.array([max(0, x[0] - 1) if thirsty else min(9, x[0] + 1) if drunk else x[0]])
+
+    played = transitions(rule, [9.0], steps=20_000, actions=6)
+    found = suggest(replace(played, moves=played.moves | True, stays=played.stays | True)).verdicts[0]
+    assert found.exogenous
+    assert found.evidence.endswith("came as often under every action")
+
+
+def test_an_attribute_that_most_actions_change_is_not_exogenous() -> None:
+    found = verdict(lambda rng, x, a: (x + (1, 1, -1, -1, 0)[a]) % 5 if rng.random() < 0.3 else x, [0.0], actions=5)
+    assert not found.exogenous
+    assert found.block == Cyclic(5)
+
+
 def test_drift_that_was_hardly_tried_is_undecided() -> None:
     """Three trials cannot show that no action causes it, but the changes follow no action either."""
     drift = transitions(lambda rng, x, a: (x + (rng.random() < 0.1)) % 7, [0.0], steps=400)
