@@ -25,7 +25,7 @@ POSES = {
     "pose, anywhere": "pose, its place homogeneous",
     "apart, anywhere": "apart, the place homogeneous",
 }
-SPACES = {"declared": "declared", "found": "found", "wrong": "wrong"}
+SPACES = ("declared", "found", "wrong")
 
 
 def _rows(name: str) -> list[dict[str, Any]]:
@@ -70,6 +70,21 @@ def _last(row: dict[str, Any]) -> dict[str, str]:
     return words
 
 
+def scout_table() -> str:
+    """The attributes that random play leaves undecided, with random play alone and with a scout's."""
+    alone = {row["world"]: row for row in _rows("suggest")}
+    cells = []
+    for row in _rows("suggest-scout"):
+        before, after = _last(alone[row["world"]]), _last(row)
+        for name in after:
+            if before.get(name) not in GOOD or after[name] not in GOOD:
+                evidence = row["attributes"].get(name, {})
+                margin = evidence.get("margin")
+                words = f"{evidence.get('evidence', '')}" + (f" ({margin:.0f} bits)" if margin else "")
+                cells.append([row["world"], name, before.get(name, ""), after[name], words])
+    return markdown_table(["world", "attribute", "random play", "half of it a scout's", "evidence"], cells)
+
+
 def needed_table() -> str:
     """Share of right or equivalent attributes, and wrong ones, by the number of transitions."""
     rows = _rows("suggest")
@@ -83,13 +98,13 @@ def needed_table() -> str:
     return markdown_table(["transitions", *map(_steps, points)], cells)
 
 
-def worth_table() -> str:
+def worth_table(name: str = "worth") -> str:
     """Success, steps to 90 % and the size of 𝓑 with every space, beside the oracle."""
-    rows, cells = _rows("worth"), []
+    rows, cells = _rows(name), []
     for game in dict.fromkeys(row["game"] for row in rows):
         mine = [row for row in rows if row["game"] == game]
         oracle = [f"{row['success']:.1%}" for row in mine if row["space"] == "oracle"]
-        for space, title in SPACES.items():
+        for space in SPACES:
             seeds = [row for row in mine if row["space"] == space]
             if seeds:
                 success = [row["success"] for row in seeds]
@@ -98,7 +113,7 @@ def worth_table() -> str:
                 sizes = ", ".join(str(row["changes"]) for row in seeds)
                 mean = f"**{np.mean(success):.1%}**" + (f" ({each})" if len(seeds) > 1 else "")
                 blocks = f"`{seeds[0]['blocks']}`"
-                cells.append([game, title, blocks, mean, ", ".join(reached), sizes, *(oracle or [""])])
+                cells.append([game, space, blocks, mean, ", ".join(reached), sizes, *(oracle or [""])])
     header = ["game", "space", "blocks", "success", "steps to 90 %", "size of 𝓑", "oracle"]
     return markdown_table(header, cells)
 
