@@ -98,6 +98,31 @@ def needed_table() -> str:
     return markdown_table(["transitions", *map(_steps, points)], cells)
 
 
+def worlds_table() -> str:
+    """For every world: the transitions from which on its attributes are right or equivalent, and what is left."""
+    cells = []
+    for row in _rows("suggest"):
+        judged = {int(steps): words for steps, words in row["judged"].items()}
+        points, last = sorted(judged), _last(row)
+        needed = {name: _from_then_on(points, [judged[n].get(name) in GOOD for n in points]) for name in last}
+        decided = [steps for steps in needed.values() if steps is not None]
+        left = [f"{name} ({last[name]})" for name, steps in needed.items() if steps is None]
+        half = _steps(float(np.quantile(decided, 0.5, method="higher"))) if decided else ""
+        most = _steps(max(decided)) if decided else ""
+        cells.append([row["world"], str(len(last)), half, most, ", ".join(left)])
+    return markdown_table(["world", "attributes", "half of the right ones", "all of them", "not right"], cells)
+
+
+def _from_then_on(points: list[int], good: list[bool]) -> int | None:
+    """The first point from which on everything is good; None if the last is not."""
+    first = None
+    for point, fine in zip(reversed(points), reversed(good), strict=True):
+        if not fine:
+            break
+        first = point
+    return first
+
+
 def worth_table(name: str = "worth") -> str:
     """Success, steps to 90 % and the size of 𝓑 with every space, beside the oracle."""
     rows, cells = _rows(name), []
