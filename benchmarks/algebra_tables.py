@@ -44,25 +44,19 @@ def _share(words: Iterable[str]) -> str:
 
 def suggest_table() -> str:
     """Judgements after the longest play, by group of worlds."""
-    rows, cells = _rows("suggest"), []
-    for group, title in GROUPS.items():
-        worlds = [row for row in rows if row["group"] == group]
-        if worlds:
-            words = [word for row in worlds for word in _last(row).values()]
-            cells.append(
-                [
-                    title,
-                    str(len(worlds)),
-                    str(len(words)),
-                    *(str(Counter(words)[word]) for word in WORDS),
-                    _share(words),
-                ]
-            )
-    words = [word for row in rows for word in _last(row).values()]
-    cells.append(
-        ["all", str(len(rows)), str(len(words)), *(str(Counter(words)[word]) for word in WORDS), f"**{_share(words)}**"]
-    )
-    return markdown_table(["", "worlds", "attributes", *WORDS, "right or equivalent"], cells)
+    rows = _rows("suggest")
+    cells = [_judged_row(title, [row for row in rows if row["group"] == group]) for group, title in GROUPS.items()]
+    header = ["", "worlds", "attributes", *WORDS, "right or equivalent", "of those not unseen"]
+    return markdown_table(header, [*filter(None, cells), _judged_row("all", rows)])
+
+
+def _judged_row(title: str, worlds: list[dict[str, Any]]) -> list[str]:
+    words = [word for row in worlds for word in _last(row).values()]
+    if not words:
+        return []
+    seen = [word for word in words if word != "unseen"]
+    counts = [str(Counter(words)[word]) for word in WORDS]
+    return [title, str(len(worlds)), str(len(words)), *counts, f"**{_share(words)}**", _share(seen)]
 
 
 def _last(row: dict[str, Any]) -> dict[str, str]:

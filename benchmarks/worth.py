@@ -1,14 +1,15 @@
 """What the right algebra is worth: every game trained with its declared space, the found one and a wrong one.
 
     python benchmarks/worth.py --out runs/worth --json results/worth.json
-    python benchmarks/worth.py --games switches mining arm tiles --jobs 1 --steps 1500000 --lanes 256 --hidden 128
-        --minibatches 32 --tasks 500 --curve-tasks 100 --json results/worth-cpu.json    # one line, for one CPU core
+    python benchmarks/worth.py --games switches mining arm tiles --jobs 1 --steps 1000000 --lanes 256 --hidden 128
+        --minibatches 32 --tasks 400 --curve-tasks 100 --points 5 --seeds 2 --json results/worth-cpu.json
 
 The found space is the one that `saplan suggest` finds in 200,000 steps of random play. The wrong one has ℤ for ℤ/q, ℝ
 for S¹ and labels for D_n. Every case trains its seeds in one process, and all cases run side by side, which pays on an
-accelerator; `--jobs 1` runs one after the other. Success on test tasks stands beside the oracle's; the curve is success
-on other tasks during training. `OUT/CASE.json` is written as soon as a case is done, and `--collect` joins the files
-that exist. With `--ship DIR` the first agents of arm and of tiles are saved as they ship.
+accelerator; the second command, on one line, runs one after the other on one CPU core. Success on test tasks stands
+beside the oracle's; the curve is success on other tasks during training. `OUT/CASE.json` is written as soon as a case
+is done, and `--collect` joins the files that exist. With `--ship DIR` the first agents of arm and of tiles are saved as
+they ship.
 """
 
 import argparse
@@ -152,7 +153,7 @@ def collect(options: argparse.Namespace) -> None:
     """Joins the rows of all cases that are done."""
     files = [options.out / f"{case}.json" for case in cases_of(options.games)]
     rows = [row for path in files if path.exists() for row in read_json(path)]
-    names = ("steps", "tasks", "curve_tasks", "lanes", "hidden", "minibatches", "seeds")
+    names = ("steps", "tasks", "curve_tasks", "points", "lanes", "hidden", "minibatches", "seeds")
     about = {name: getattr(options, name) for name in names}
     write_result(options.json or options.out / "worth.json", {**about, "rows": rows})
     for row in rows:
