@@ -25,7 +25,7 @@ POSES = {
     "pose, anywhere": "pose, its place homogeneous",
     "apart, anywhere": "apart, the place homogeneous",
 }
-SPACES = {"declared": "declared", "found": "found", "wrong": "wrong"}
+SPACES = ("declared", "found", "wrong")
 
 
 def _rows(name: str) -> list[dict[str, Any]]:
@@ -44,30 +44,39 @@ def _share(words: Iterable[str]) -> str:
 
 def suggest_table() -> str:
     """Judgements after the longest play, by group of worlds."""
-    rows, cells = _rows("suggest"), []
-    for group, title in GROUPS.items():
-        worlds = [row for row in rows if row["group"] == group]
-        if worlds:
-            words = [word for row in worlds for word in _last(row).values()]
-            cells.append(
-                [
-                    title,
-                    str(len(worlds)),
-                    str(len(words)),
-                    *(str(Counter(words)[word]) for word in WORDS),
-                    _share(words),
-                ]
-            )
-    words = [word for row in rows for word in _last(row).values()]
-    cells.append(
-        ["all", str(len(rows)), str(len(words)), *(str(Counter(words)[word]) for word in WORDS), f"**{_share(words)}**"]
-    )
-    return markdown_table(["", "worlds", "attributes", *WORDS, "right or equivalent"], cells)
+    rows = _rows("suggest")
+    cells = [_judged_row(title, [row for row in rows if row["group"] == group]) for group, title in GROUPS.items()]
+    header = ["", "worlds", "attributes", *WORDS, "right or equivalent", "of those not unseen"]
+    return markdown_table(header, [*filter(None, cells), _judged_row("all", rows)])
+
+
+def _judged_row(title: str, worlds: list[dict[str, Any]]) -> list[str]:
+    words = [word for row in worlds for word in _last(row).values()]
+    if not words:
+        return []
+    seen = [word for word in words if word != "unseen"]
+    counts = [str(Counter(words)[word]) for word in WORDS]
+    return [title, str(len(worlds)), str(len(words)), *counts, f"**{_share(words)}**", _share(seen)]
 
 
 def _last(row: dict[str, Any]) -> dict[str, str]:
     words: dict[str, str] = row["judged"][max(row["judged"], key=int)]
     return words
+
+
+def scout_table() -> str:
+    """The attributes that random play leaves undecided, with random play alone and with a scout's."""
+    alone = {row["world"]: row for row in _rows("suggest")}
+    cells = []
+    for row in _rows("suggest-scout"):
+        before, after = _last(alone[row["world"]]), _last(row)
+        for name in after:
+            if before.get(name) not in GOOD or after[name] not in GOOD:
+                evidence = row["attributes"].get(name, {})
+                margin = evidence.get("margin")
+                words = f"{evidence.get('evidence', '')}" + (f" ({margin:.0f} bits)" if margin else "")
+                cells.append([row["world"], name, before.get(name, ""), after[name], words])
+    return markdown_table(["world", "attribute", "random play", "half of it a scout's", "evidence"], cells)
 
 
 def needed_table() -> str:
@@ -83,13 +92,38 @@ def needed_table() -> str:
     return markdown_table(["transitions", *map(_steps, points)], cells)
 
 
-def worth_table() -> str:
+def worlds_table() -> str:
+    """For every world: the transitions from which on its attributes are right or equivalent, and what is left."""
+    cells = []
+    for row in _rows("suggest"):
+        judged = {int(steps): words for steps, words in row["judged"].items()}
+        points, last = sorted(judged), _last(row)
+        needed = {name: _from_then_on(points, [judged[n].get(name) in GOOD for n in points]) for name in last}
+        decided = [steps for steps in needed.values() if steps is not None]
+        left = [f"{name} ({last[name]})" for name, steps in needed.items() if steps is None]
+        half = _steps(float(np.quantile(decided, 0.5, method="higher"))) if decided else ""
+        most = _steps(max(decided)) if decided else ""
+        cells.append([row["world"], str(len(last)), half, most, ", ".join(left)])
+    return markdown_table(["world", "attributes", "half of the right ones", "all of them", "not right"], cells)
+
+
+def _from_then_on(points: list[int], good: list[bool]) -> int | None:
+    """The first point from which on everything is good; None if the last is not."""
+    first = None
+    for point, fine in zip(reversed(points), reversed(good), strict=True):
+        if not fine:
+            break
+        first = point
+    return first
+
+
+def worth_table(name: str = "worth") -> str:
     """Success, steps to 90 % and the size of 𝓑 with every space, beside the oracle."""
-    rows, cells = _rows("worth"), []
+    rows, cells = _rows(name), []
     for game in dict.fromkeys(row["game"] for row in rows):
         mine = [row for row in rows if row["game"] == game]
         oracle = [f"{row['success']:.1%}" for row in mine if row["space"] == "oracle"]
-        for space, title in SPACES.items():
+        for space in SPACES:
             seeds = [row for row in mine if row["space"] == space]
             if seeds:
                 success = [row["success"] for row in seeds]
@@ -98,7 +132,7 @@ def worth_table() -> str:
                 sizes = ", ".join(str(row["changes"]) for row in seeds)
                 mean = f"**{np.mean(success):.1%}**" + (f" ({each})" if len(seeds) > 1 else "")
                 blocks = f"`{seeds[0]['blocks']}`"
-                cells.append([game, title, blocks, mean, ", ".join(reached), sizes, *(oracle or [""])])
+                cells.append([game, space, blocks, mean, ", ".join(reached), sizes, *(oracle or [""])])
     header = ["game", "space", "blocks", "success", "steps to 90 %", "size of 𝓑", "oracle"]
     return markdown_table(header, cells)
 

@@ -16,7 +16,8 @@ import gymnasium
 import numpy as np
 from common import RESULTS, ROOT, make_parser, progress
 
-from saplan.algebra import Block, Exogenous, Product
+from saplan.algebra import Product
+from saplan.algebra.marked import inner
 from saplan.experiments.result_file import write_result
 from saplan.perception.fit import fit_labels, measure_errors
 from saplan.perception.geometry import GEOMETRIES
@@ -83,15 +84,11 @@ def draw_pictures(task: Task, count: int, seed: int) -> tuple[np.ndarray, np.nda
     return seen, rho
 
 
-def _own(block: Block) -> Block:
-    return block.of if isinstance(block, Exogenous) else block
-
-
 def error_row(
     task: Task, seen: np.ndarray, rho: np.ndarray, geometry: str, tests: tuple[Any, Any], steps: int
 ) -> dict[str, Any]:
     """Errors of f̂ on pictures that it was not fitted on."""
-    space = Product(task.space.names, tuple(map(_own, task.space.blocks)))
+    space = Product(task.space.names, tuple(map(inner, task.space.blocks)))
     env: Any = gymnasium.make(task.env).unwrapped
     env.reset(seed=0)
     settings = RegressorSettings(hidden=32, batch=128, rate=0.005, steps=steps, cell=tile_side(env))

@@ -113,56 +113,71 @@ def draw_part(rng: np.random.Generator, kind: str, name: str) -> Part:
     """An attribute of a kind with random numbers."""
     q = int(rng.integers(3, 10))
     chance = float(rng.choice([0.3, 0.6, 1.0]))
+    if kind in ("walk", "drift", "real", "circle"):
+        return _sliding(rng, kind, name, chance)
+    if kind in ("dial", "shuffled", "clock"):
+        return _dial(rng, kind, name, q, chance)
+    if kind in ("dihedral", "pair"):
+        return _polygon(rng, kind, name, chance)
     every = np.arange(q)
-
-    def finite(block: Block, table: list[np.ndarray], start: np.ndarray | None = None, **more: Any) -> Part:
-        first = np.arange(len(table[0])) if start is None else start
-        return Part(kind, (name,), block, first, np.stack(table), chance=chance, **more)
-
+    block: Block = Natural()
+    start = every
     if kind == "count":
         gain = int(rng.integers(1, 3))
-        return finite(Natural(), [np.where(every + gain < q, every + gain, every), np.maximum(every - 1, 0)], every[:1])
-    if kind == "ammo":
+        tables, start = [np.where(every + gain < q, every + gain, every), np.maximum(every - 1, 0)], every[:1]
+    elif kind == "ammo":
         refill = np.full(q, q - 1) if rng.random() < 0.5 else np.where(every == 0, q - 1, every)
-        return finite(Natural(), [np.maximum(every - 1, 0), refill])
-    if kind == "position":
-        return finite(Natural(), [np.minimum(every + 1, q - 1), np.maximum(every - 1, 0)])
+        tables = [np.maximum(every - 1, 0), refill]
+    elif kind == "position":
+        tables = [np.minimum(every + 1, q - 1), np.maximum(every - 1, 0)]
+    else:  # labels and directions
+        q = int(rng.integers(4, 8))
+        start, block = np.arange(q), Categorical(tuple(map(str, range(q))))
+        tables = [rng.integers(0, q, q) for _ in range(2)] if kind == "labels" else [np.full(q, k) for k in range(q)]
+    return Part(kind, (name,), block, start, np.stack(tables), chance=chance)
+
+
+def _sliding(rng: np.random.Generator, kind: str, name: str, chance: float) -> Part:
+    """A walk over the integers, a drift, a quantity or an angle: an amount per action, without a table."""
+    none, origin = np.zeros(0), np.zeros(1)
     if kind == "walk":
         amounts = float(rng.integers(1, 4)), -float(rng.integers(1, 3))
-        return Part(kind, (name,), Integer(), np.zeros(1), np.zeros(0), amounts, chance=chance)
-    if kind in ("dial", "shuffled", "clock"):
-        q = int(rng.integers(4, 8)) if kind == "shuffled" else q
-        turns = (np.arange(q) + int(rng.choice([1, 1, 2]))) % q
-        table = [turns] if rng.random() < 0.5 or kind == "clock" else [turns, np.argsort(turns)]
-        labels = tuple(map(float, rng.permutation(q))) if kind == "shuffled" else ()
-        part = finite(Cyclic(q), table, labels=labels)
-        return part if kind != "clock" else Part("drift", (name,), Exogenous(Cyclic(q)), part.start, part.table,
-                                                 chance=float(rng.choice([0.1, 0.5])))  # fmt: skip
+        return Part(kind, (name,), Integer(), origin, none, amounts, chance=chance)
     if kind == "drift":
-        return Part(kind, (name,), Exogenous(Real()), np.zeros(1), np.zeros(0), (0.5,), noise=2.0, chance=0.3)
+        return Part(kind, (name,), Exogenous(Real()), origin, none, (0.5,), noise=2.0, chance=0.3)
     if kind == "real":
         size = float(rng.choice([0.1, 0.5, 1.0, 2.5]))
         high = size * float(rng.integers(8, 20)) if rng.random() < 0.7 else np.inf
         amounts = size, -size * float(rng.choice([1.0, 2.0]))
         low = 0.0 if np.isfinite(high) else -np.inf
-        return Part(kind, (name,), Real(size), np.zeros(1), np.zeros(0), amounts, low, high, 0.4, chance)
-    if kind == "circle":
-        period = float(rng.choice([1.0, 2 * np.pi, 360.0, np.round(rng.uniform(3, 50), 1)]))
-        amounts = period / float(rng.integers(8, 30)), -period / float(rng.integers(8, 30))
-        noise = float(rng.choice([0.0, 0.2]))
-        start = np.arange(8) * period / 8
-        return Part(kind, (name,), Circle(period, min(map(abs, amounts))), start, np.zeros(0), amounts, noise=noise,
-                    chance=chance)  # fmt: skip
-    if kind in ("labels", "direction"):
-        q = int(rng.integers(4, 8))
-        maps = [rng.integers(0, q, q) for _ in range(2)] if kind == "labels" else [np.full(q, k) for k in range(q)]
-        return finite(Categorical(tuple(map(str, range(q)))), maps)
+        return Part(kind, (name,), Real(size), origin, none, amounts, low, high, 0.4, chance)
+    period = float(rng.choice([1.0, 2 * np.pi, 360.0, np.round(rng.uniform(3, 50), 1)]))
+    amounts = period / float(rng.integers(8, 30)), -period / float(rng.integers(8, 30))
+    noise, start = float(rng.choice([0.0, 0.2])), np.arange(8) * period / 8
+    block = Circle(period, min(map(abs, amounts)))
+    return Part(kind, (name,), block, start, none, amounts, noise=noise, chance=chance)
+
+
+def _dial(rng: np.random.Generator, kind: str, name: str, q: int, chance: float) -> Part:
+    """A dial, one whose labels are in another order, or a clock, which turns by itself."""
+    q = int(rng.integers(4, 8)) if kind == "shuffled" else q
+    turns = (np.arange(q) + int(rng.choice([1, 1, 2]))) % q
+    table = np.stack([turns] if rng.random() < 0.5 or kind == "clock" else [turns, np.argsort(turns)])
+    labels = tuple(map(float, rng.permutation(q))) if kind == "shuffled" else ()
+    if kind == "clock":
+        chance = float(rng.choice([0.1, 0.5]))
+        return Part("drift", (name,), Exogenous(Cyclic(q)), np.arange(q), table, chance=chance)
+    return Part(kind, (name,), Cyclic(q), np.arange(q), table, chance=chance, labels=labels)
+
+
+def _polygon(rng: np.random.Generator, kind: str, name: str, chance: float) -> Part:
+    """A piece in D_n, as one attribute or as a dial and a flag."""
     group = Dihedral(int(rng.choice([3, 4])))
     elements = np.arange(group.size)
-    tables = [group.multiply(elements, np.full(group.size, change)) for change in (1, group.n)]
     if kind == "pair":
         return Part(kind, (f"{name}_turn", f"{name}_flip"), group, elements, _inverse_side(group), chance=chance)
-    return finite(group, tables)
+    tables = [group.multiply(elements, np.full(group.size, change)) for change in (1, group.n)]
+    return Part(kind, (name,), group, elements, np.stack(tables), chance=chance)
 
 
 def _inverse_side(group: Dihedral) -> np.ndarray:

@@ -2,6 +2,7 @@
 
     python benchmarks/suggest.py games taxi minigrid random --json results/suggest.json
     python benchmarks/suggest.py craftax --add --json results/suggest.json    # needs `pip install craftax`
+    python benchmarks/suggest.py minigrid --scout 150000 --json results/suggest-scout.json
 
 Every world is played at random for 200,000 steps, and the beginnings of that play are judged as well. The twenty random
 worlds are drawn by `benchmarks/random_worlds.py` from seeds that its numbers were not tuned on. An attribute is
@@ -10,6 +11,9 @@ worlds are drawn by `benchmarks/random_worlds.py` from seeds that its numbers we
 - equivalent, if another block has the same changes, such as ℕ and ℤ/2 for two values;
 - undecided, if the margin is below 8 bits, and unseen, if random play never changed it or saw two of its values only;
 - wrong, if the answer is another one, given with confidence.
+
+With `--scout`, as in `saplan train --space auto`, random play is half of the 200,000 steps. An agent trains with the
+space that it suggests, for as many steps as the option says, and its exploration policy plays the other half.
 """
 
 import argparse
@@ -26,9 +30,11 @@ from saplan.algebra import Block, Categorical, Circle, Cyclic, Exogenous, Intege
 from saplan.experiments.result_file import write_result
 from saplan.games import GAMES, make_game
 from saplan.games.game import Game
+from saplan.methods.structured.settings import StructuredSettings
 from saplan.perception.suggest import Suggestion, Verdict, suggest
 from saplan.perception.transitions import play_freely
 from saplan.storage.json_data import read_json
+from saplan.training.space import explored_suggestion
 
 STEPS = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
 TEST_SEED = 20_000
@@ -47,6 +53,8 @@ class Case(NamedTuple):
     judge: Callable[[Suggestion], dict[str, str]]
     steps: tuple[int, ...] = STEPS
     lanes: int = 64
+    settings: StructuredSettings = StructuredSettings(lanes=64, minibatches=8)
+    """Of the scout."""
 
 
 def judged(truth: Block, one: Verdict) -> str:
@@ -131,7 +139,9 @@ def minigrid() -> Iterator[Case]:
         "box": BOX,
         "door": DOOR,
     }
-    yield Case("MiniGrid-BlockedUnlockPickup-v0", mini_grid.TASKS[0].world(), by_truth({**pose, **more}))
+    task: Any = mini_grid.TASKS[0]
+    settings: Any = task.settings
+    yield Case(task.env, task.world(), by_truth({**pose, **more}), settings=settings)
 
 
 def craftax() -> Iterator[Case]:
@@ -166,11 +176,23 @@ def measure(group: str, case: Case, seed: int) -> dict[str, Any]:
     for steps in case.steps:
         last = suggest(played if steps == case.steps[-1] else played.first(steps))
         found[steps] = case.judge(last)
+    return _row(group, case, last, found)
+
+
+def measure_scouted(group: str, case: Case, seed: int, scout: int) -> dict[str, Any]:
+    """The judgement of one world after random play and the play of a scout, half of the steps each."""
+    steps = case.steps[-1]
+    found = explored_suggestion(case.world, case.settings, scout, steps // 2, seed, progress)
+    return _row(group, case, found, {steps: case.judge(found)}) | {"scout": scout}
+
+
+def _row(group: str, case: Case, last: Suggestion, found: dict[int, dict[str, str]]) -> dict[str, Any]:
+    """The judgements at some numbers of steps, with the last suggestion."""
     rows = {
         one.name: {"block": one.block.symbol, "margin": _bits(one), "evidence": one.evidence} for one in last.verdicts
     }
     progress(f"{case.name}: {last.space}\n  {found[case.steps[-1]]}")
-    return {"group": group, "world": case.name, "transitions": len(played.before), "space": str(last.space),
+    return {"group": group, "world": case.name, "transitions": last.steps, "space": str(last.space),
             "judged": {str(steps): words for steps, words in found.items()}, "attributes": rows}  # fmt: skip
 
 
@@ -184,6 +206,7 @@ def main() -> None:
     parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; by default {', '.join(USUAL)}")
     parser.add_argument("--steps", type=int, default=STEPS[-1])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--scout", type=int, default=0, metavar="STEPS", help="let an agent train and explore as well")
     parser.add_argument("--only", nargs="*", help="names of worlds")
     parser.add_argument("--add", action="store_true", help="keep the other worlds of the file")
     options = parser.parse_args()
@@ -195,7 +218,11 @@ def main() -> None:
         for case in GROUPS[group]():
             if not options.only or case.name in options.only:
                 steps = (*(one for one in case.steps if one < options.steps), options.steps)
-                rows.append(measure(group, case._replace(steps=steps), options.seed))
+                case = case._replace(steps=steps)
+                rows.append(
+                    measure_scouted(group, case, options.seed, options.scout) if options.scout
+                    else measure(group, case, options.seed)
+                )  # fmt: skip
                 save(options, rows)
 
 

@@ -1,12 +1,15 @@
 """What the right algebra is worth: every game trained with its declared space, the found one and a wrong one.
 
     python benchmarks/worth.py --out runs/worth --json results/worth.json
+    python benchmarks/worth.py --games switches mining arm tiles --jobs 1 --steps 1000000 --lanes 256 --hidden 128
+        --minibatches 32 --tasks 400 --curve-tasks 100 --points 5 --seeds 2 --json results/worth-cpu.json
 
 The found space is the one that `saplan suggest` finds in 200,000 steps of random play. The wrong one has ℤ for ℤ/q, ℝ
 for S¹ and labels for D_n. Every case trains its seeds in one process, and all cases run side by side, which pays on an
-accelerator. Success on test tasks stands beside the oracle's; the curve is success on other tasks during training.
-`OUT/CASE.json` is written as soon as a case is done, and `--collect` joins the files that exist. With `--ship DIR` the
-first agents of arm and of tiles are saved as they ship.
+accelerator; the second command, on one line, runs one after the other on one CPU core. Success on test tasks stands
+beside the oracle's; the curve is success on other tasks during training. `OUT/CASE.json` is written as soon as a case
+is done, and `--collect` joins the files that exist. With `--ship DIR` the first agents of arm and of tiles are saved as
+they ship.
 """
 
 import argparse
@@ -14,6 +17,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -149,7 +153,7 @@ def collect(options: argparse.Namespace) -> None:
     """Joins the rows of all cases that are done."""
     files = [options.out / f"{case}.json" for case in cases_of(options.games)]
     rows = [row for path in files if path.exists() for row in read_json(path)]
-    names = ("steps", "tasks", "curve_tasks", "lanes", "hidden", "minibatches", "seeds")
+    names = ("steps", "tasks", "curve_tasks", "points", "lanes", "hidden", "minibatches", "seeds")
     about = {name: getattr(options, name) for name in names}
     write_result(options.json or options.out / "worth.json", {**about, "rows": rows})
     for row in rows:
@@ -171,6 +175,7 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--minibatches", type=int, default=64)
     parser.add_argument("--points", type=int, default=6, help="agents on the way whose success is measured")
+    parser.add_argument("--jobs", type=int, help="cases side by side, all of them unless given")
     parser.add_argument("--tasks", type=int, default=1000)
     parser.add_argument("--curve-tasks", type=int, default=200)
     parser.add_argument("--ship", type=Path, metavar="DIR", help="save the agents of arm and tiles here")
@@ -188,8 +193,12 @@ def main() -> None:
         # No process may reserve most of the device's memory, and an oracle needs no device.
         env = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
         alone = {**env, "JAX_PLATFORMS": "cpu"}
-        running = [subprocess.Popen([*again, case], env=alone if case.endswith(ORACLE) else env) for case in cases]
-        failed = [case for case, process in zip(cases, running, strict=True) if process.wait()]
+
+        def status(case: str) -> int:
+            return subprocess.run([*again, case], env=alone if case.endswith(ORACLE) else env, check=False).returncode
+
+        with ThreadPoolExecutor(options.jobs or len(cases)) as pool:
+            failed = [case for case, wrong in zip(cases, pool.map(status, cases), strict=True) if wrong]
     collect(options)
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")

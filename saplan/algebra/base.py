@@ -8,6 +8,7 @@ import abc
 import math
 from typing import TYPE_CHECKING
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
@@ -171,6 +172,21 @@ def cosine_loss(y: Features, target: Features) -> Values:
     # The norm is kept away from zero so that the gradient of a zero output is finite.
     norm = jnp.sqrt(jnp.sum(y**2, axis=-1) + 1e-12)
     return 1 - jnp.sum(y * target, axis=-1) / norm
+
+
+def one_hot(a: Values | Int[Array, "..."], size: int) -> Features:
+    """A feature for each of `size` elements that have no order; the features of `a` are also its embedding."""
+    return jax.nn.one_hot(a.astype(jnp.int32), size)
+
+
+def likeliest(y: Features) -> Values:
+    """The element whose score in a regressor's output is highest."""
+    return jnp.argmax(y, axis=-1).astype(jnp.float32)
+
+
+def cross_entropy(y: Features, a: Values | Int[Array, "..."]) -> Values:
+    """Minus the log-probability that the scores of a regressor's output give to the element `a`."""
+    return -jnp.sum(one_hot(a, y.shape[-1]) * jax.nn.log_softmax(y, axis=-1), axis=-1)
 
 
 def signed_log(x: Values) -> Values:

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from saplan.algebra.base import EXACT, Block, Features, Values
+from saplan.algebra.base import EXACT, Block, Features, Values, cross_entropy, likeliest, one_hot
 from saplan.algebra.rows import NOWHERE, LabelRow
 from saplan.errors import InputError, unknown_name
 
@@ -90,7 +89,7 @@ class Categorical(Block):
         return LabelRow(self.n)
 
     def encode(self, a: Values) -> Features:
-        return jax.nn.one_hot(a.astype(jnp.int32), self.n)
+        return one_hot(a, self.n)
 
     def encode_delta(self, d: Values) -> Features:
         moves = (d > 0)[..., None]
@@ -104,10 +103,10 @@ class Categorical(Block):
         return self.encode(a)
 
     def decode(self, y: Features) -> Values:
-        return jnp.argmax(y, axis=-1).astype(jnp.float32)
+        return likeliest(y)
 
     def regression_loss(self, y: Features, a: Values) -> Values:
-        return -jnp.sum(self.encode(a) * jax.nn.log_softmax(y, axis=-1), axis=-1)
+        return cross_entropy(y, a)
 
     def parse(self, text: str) -> float:
         if text not in self.labels:

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar, final
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from saplan.algebra.base import Block, Features, Values, parse_whole
+from saplan.algebra.base import Block, Features, Values, cross_entropy, likeliest, one_hot, parse_whole
 from saplan.algebra.rows import GroupRow
 from saplan.errors import InputError
 
@@ -88,7 +87,7 @@ class Dihedral(Block):
         return GroupRow(self.size, self.multiply)
 
     def encode(self, a: Values) -> Features:
-        return jax.nn.one_hot(a.astype(jnp.int32), self.size)
+        return one_hot(a, self.size)
 
     def encode_delta(self, d: Values) -> Features:
         return self.encode(d)
@@ -100,10 +99,10 @@ class Dihedral(Block):
         return self.encode(a)
 
     def decode(self, y: Features) -> Values:
-        return jnp.argmax(y, axis=-1).astype(jnp.float32)
+        return likeliest(y)
 
     def regression_loss(self, y: Features, a: Values) -> Values:
-        return -jnp.sum(self.encode(a) * jax.nn.log_softmax(y, axis=-1), axis=-1)
+        return cross_entropy(y, a)
 
     def parse(self, text: str) -> float:
         turns = parse_whole(text.removeprefix(MIRRORED))

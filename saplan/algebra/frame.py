@@ -16,8 +16,8 @@ from jaxtyping import Array, Float
 from saplan.algebra.base import Block, Values
 from saplan.algebra.circle import Circle
 from saplan.algebra.cyclic import Cyclic
-from saplan.algebra.homogeneous import inner
 from saplan.algebra.integer import Whole
+from saplan.algebra.marked import inner
 from saplan.algebra.real import Real
 from saplan.errors import InputError
 

@@ -4,42 +4,33 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool
 
-from saplan.algebra.base import Block, Features, Values
-from saplan.algebra.exogenous import Exogenous
+from saplan.algebra.base import Features, Values
+from saplan.algebra.marked import Marked
 from saplan.algebra.rows import Row
 from saplan.errors import InputError
 
 
 @final
 @dataclass(frozen=True)
-class Homogeneous(Block):
+class Homogeneous(Marked):
     """A block that plans and goals use as usual, and that networks and counts of visits do not see.
 
     What is possible then depends on the observation and on the other attributes alone, so it holds for values that
     training never met.
     """
 
-    of: Block
+    mark: ClassVar[str] = "homogeneous"
     width: ClassVar[int] = 0
-    bins: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.of, Homogeneous | Exogenous):
+        if isinstance(self.of, Marked):
             raise InputError(f"a homogeneous attribute cannot be {self.of.symbol} as well")
-
-    @property
-    def symbol(self) -> str:
-        return f"{self.of.symbol} (homogeneous)"
 
     @property
     def delta_width(self) -> int:
         return self.of.delta_width
-
-    @property
-    def embed_width(self) -> int:
-        return self.of.embed_width
 
     @property
     def identity(self) -> float:
@@ -73,9 +64,6 @@ class Homogeneous(Block):
     def inverse(self, d: Values) -> Values:
         return self.of.inverse(d)
 
-    def contains(self, a: Values) -> Bool[Array, "..."]:
-        return self.of.contains(a)
-
     def row(self) -> Row | None:
         return self.of.row()
 
@@ -84,24 +72,6 @@ class Homogeneous(Block):
 
     def encode_delta(self, d: Values) -> Features:
         return self.of.encode_delta(d)
-
-    def bin(self, a: Values) -> Int[Array, "..."]:
-        return jnp.zeros(a.shape, jnp.int32)
-
-    def embed(self, a: Values) -> Features:
-        return self.of.embed(a)
-
-    def decode(self, y: Features) -> Values:
-        return self.of.decode(y)
-
-    def regression_loss(self, y: Features, a: Values) -> Values:
-        return self.of.regression_loss(y, a)
-
-    def parse(self, text: str) -> float:
-        return self.of.parse(text)
-
-    def format(self, a: float) -> str:
-        return self.of.format(a)
 
     def format_delta(self, d: float) -> str:
         return self.of.format_delta(d)
@@ -117,8 +87,3 @@ class Homogeneous(Block):
 
     def close(self, a: Values, b: Values) -> Bool[Array, "..."]:
         return self.of.close(a, b)
-
-
-def inner(block: Block) -> Block:
-    """The block that a marked one is made of; any other block itself."""
-    return block.of if isinstance(block, Exogenous | Homogeneous) else block

@@ -12,6 +12,7 @@ from saplan.algebra.dihedral import Dihedral
 from saplan.algebra.exogenous import Exogenous
 from saplan.algebra.homogeneous import Homogeneous
 from saplan.algebra.integer import Integer
+from saplan.algebra.marked import Marked
 from saplan.algebra.natural import Natural
 from saplan.algebra.product import Product
 from saplan.algebra.real import Real
@@ -20,8 +21,8 @@ from saplan.errors import InputError, unknown_name
 BLOCKS: dict[str, type[Block]] = {
     kind.__name__: kind for kind in (Natural, Integer, Cyclic, Real, Circle, Dihedral, Categorical)
 }
-EXOGENOUS, HOMOGENEOUS, LABELS, TURNS = "exogenous", "homogeneous", "labels", "turns"
-MARKS: dict[str, Callable[[Block], Block]] = {EXOGENOUS: Exogenous, HOMOGENEOUS: Homogeneous}
+LABELS, TURNS = "labels", "turns"
+MARKS: dict[str, Callable[[Block], Block]] = {kind.mark: kind for kind in (Exogenous, Homogeneous)}
 """`turns` of a heading names the two attributes of the place whose changes are taken in its frame."""
 MOST = 256
 """Most attributes of a space in a file."""
@@ -41,8 +42,8 @@ def space_to_json(space: Product) -> list[dict[str, Any]]:
 
 
 def _block_to_json(block: Block) -> dict[str, Any]:
-    if isinstance(block, Exogenous | Homogeneous):
-        return {**_block_to_json(block.of), EXOGENOUS if isinstance(block, Exogenous) else HOMOGENEOUS: True}
+    if isinstance(block, Marked):
+        return {**_block_to_json(block.of), block.mark: True}
     return {"block": type(block).__name__, **dataclasses.asdict(block)}  # type: ignore[call-overload]
 
 
@@ -69,7 +70,7 @@ def _block_from_json(row: dict[str, Any]) -> Block:
         raise unknown_name("block", str(kind)[:LONGEST], BLOCKS)
     marks = [mark for mark in MARKS if row.get(mark, False)]
     if not all(type(row.get(mark, False)) is bool for mark in MARKS):
-        raise InputError(f"attribute {name!r}: {EXOGENOUS} and {HOMOGENEOUS} must be true or false")
+        raise InputError(f"attribute {name!r}: {' and '.join(MARKS)} must be true or false")
     given = {key: value for key, value in row.items() if key not in ("name", "block", TURNS, *MARKS)}
     for key, value in given.items():
         complaint = _complaint(key, value)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from saplan.algebra import Natural, Product, Real
-from saplan.algebra.homogeneous import inner
+from saplan.algebra.marked import inner
 from saplan.errors import InputError
 from saplan.games import task_set
 from saplan.games.game import Game, Observation, goal_among

@@ -150,6 +150,10 @@ def _dials(seen: Seen, whole: bool) -> list[Candidate]:
         last = int(values[-1])
         found += [Candidate(Cyclic(q), 2.0 + math.log2(q) + (q - last - 1)) for q in (last + 1, last + 2) if q > 2]
     n = len(values)
+    if found and n > FEW:  # such as degrees in steps of 5
+        closed = [round(period) for period in _periods(seen)]
+        q = int(np.median(closed)) if closed else 0
+        found += [Candidate(Cyclic(q), 4.0 + math.log2(q))] if q > last + 2 else []
     if 2 < n <= FEW and not (whole and np.array_equal(values, np.arange(n))):
         # Numbers that do not begin with 0, 1, 2 are rarely those of a dial.
         found.append(Candidate(Cyclic(n), 6.0 + math.log2(n), tuple(values.tolist())))
@@ -191,6 +195,18 @@ def _circles(seen: Seen) -> list[Candidate]:
     """Circles by the jumps that close them, and by common periods that the range of values nearly fills."""
     values, step = seen.values, resolution(seen)
     span = float(values[-1] - values[0])
+    measured = _periods(seen)
+    common = [period for period in PERIODS if span < period <= 1.1 * span]
+    if measured:
+        period = max(float(np.median(measured)), span)
+        rounded = [float(f"{size:.4g}") for size in (period, period * 1.0005)]
+        common = [one for one in (*PERIODS, *rounded) if abs(one / period - 1) < 0.01 and one >= span][:1]
+    return [Candidate(Circle(period, min(step, period / 2)), 4.0) for period in common]
+
+
+def _periods(seen: Seen) -> list[float]:
+    """For every action that closes a circle: the size of a jump and of a small change the other way, together."""
+    span = np.ptp(seen.values)
     change = seen.after - seen.before
     measured = []
     for context in np.unique(seen.context):
@@ -199,12 +215,7 @@ def _circles(seen: Seen) -> list[Candidate]:
             jumps, small = here[sign * here > span / 2], here[(-sign * here > 0) & (-sign * here <= span / 2)]
             if len(jumps) >= CLOSED and len(small):
                 measured.append(float(np.median(np.abs(jumps)) + np.median(np.abs(small))))
-    common = [period for period in PERIODS if span < period <= 1.1 * span]
-    if measured:
-        period = max(float(np.median(measured)), span)
-        rounded = [float(f"{size:.4g}") for size in (period, period * 1.0005)]
-        common = [one for one in (*PERIODS, *rounded) if abs(one / period - 1) < 0.01 and one >= span][:1]
-    return [Candidate(Circle(period, min(step, period / 2)), 4.0) for period in common]
+    return measured
 
 
 def _polygons(seen: Seen) -> list[Candidate]:

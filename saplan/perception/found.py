@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from saplan.algebra import Block, Circle, Dihedral, Exogenous, Product, Real
+from saplan.algebra import Block, Circle, Dihedral, Product, Real
+from saplan.algebra.marked import inner
 from saplan.algebra.serialize import TURNS, space_from_json, space_to_json
 from saplan.errors import InputError
 from saplan.games.game import Game, State
@@ -34,7 +35,7 @@ class FoundAttribute:
     @property
     def plain(self) -> Block:
         """The block without the mark of a change by itself."""
-        return self.block.of if isinstance(self.block, Exogenous) else self.block
+        return inner(self.block)
 
     @property
     def corners(self) -> int:

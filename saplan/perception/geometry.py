@@ -5,12 +5,11 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from saplan.algebra import Block, Circle, Cyclic, Natural, Product
-from saplan.algebra.base import Features, Values
+from saplan.algebra.base import Features, Values, cross_entropy, likeliest, one_hot
 from saplan.errors import unknown_name
 
 STRUCTURED = "structured"
@@ -57,14 +56,14 @@ def _one_hot(kind: type[Block]) -> type[Block]:
             return jnp.clip(place, 0, self.embed_width - 1).astype(jnp.int32)
 
         def embed(self, a: Values) -> Features:
-            return jax.nn.one_hot(self._class(a), self.embed_width)
+            return one_hot(self._class(a), self.embed_width)
 
         def decode(self, y: Features) -> Values:
-            nearest: Values = _range(self)[0] + self.grain * jnp.argmax(y, axis=-1).astype(jnp.float32)
+            nearest: Values = _range(self)[0] + self.grain * likeliest(y)
             return nearest
 
         def regression_loss(self, y: Features, a: Values) -> Values:
-            return -jnp.sum(self.embed(a) * jax.nn.log_softmax(y, axis=-1), axis=-1)
+            return cross_entropy(y, self._class(a))
 
     return OneHot
 

@@ -1,15 +1,16 @@
-"""Attributes that belong together: a dial and a flag that are one element of D_n, and the pose of a body on a grid."""
+"""Attributes that belong together: a dial and a flag that are one element of D_n, and the pose of a body."""
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
-from saplan.algebra import Block, Cyclic, Dihedral
+from saplan.algebra import Block, Circle, Cyclic, Dihedral, Integer, Real
 from saplan.algebra.integer import Whole
 from saplan.perception.description import Counts, symbols
-from saplan.perception.dictionary import FEW, Candidate, Seen
+from saplan.perception.dictionary import FEW, Candidate, Seen, resolution
 from saplan.perception.selection import Choice, algebra_bits, described, distinct
 from saplan.perception.transitions import Transitions
 
@@ -30,6 +31,8 @@ class Joined(NamedTuple):
     evidence: str
     candidate: Candidate | None = None
     """Their common block, if they become one attribute."""
+    place: Block | None = None
+    """The block of the two coordinates of a pose."""
 
 
 def best_apart(found: Iterable[Joined]) -> list[Joined]:
@@ -50,7 +53,7 @@ def seen_of(played: Transitions, ks: list[int], sizes: tuple[int, ...] = ()) -> 
 
 
 def dihedral_pairs(
-    played: Transitions, seen: list[Seen], choices: list[list[Choice]], drifts: Int[np.ndarray, "K"]
+    played: Transitions, seen: list[Seen], choices: list[list[Choice]], drifts: list[str]
 ) -> Iterator[Joined]:
     """Pairs of a dial and a flag that are one element of D_n: turns go the other way round where it is mirrored."""
     sizes = [
@@ -89,37 +92,61 @@ def _apart(both: Seen, n: int, turn: Candidate) -> Choice:
     return Choice(float(bits.sum()) + turn.bits + 1, turn, distinct(counts))
 
 
-def grid_poses(played: Transitions, blocks: dict[int, Block]) -> Iterator[Joined]:
-    """Two counts or integers and a dial of four: a step is the same change everywhere in the frame of the dial.
+def poses(played: Transitions, blocks: dict[int, Block]) -> Iterator[Joined]:
+    """Places with a heading: a step is the same change everywhere in the frame of the heading.
 
-    Swapped coordinates are the same pose with a heading that turns the other way.
+    On a grid these are two counts or integers and a dial of four, in the plane two quantities and an angle. Swapped
+    coordinates are the same pose with a heading that turns the other way.
     """
-    places = [k for k, block in blocks.items() if isinstance(block, Whole) and np.ptp(played.before[:, k]) > 1]
     for heading, block in blocks.items():
-        if not (isinstance(block, Cyclic) and block.q == QUARTERS and set(played.before[:, heading]) <= set(range(4))):
+        kind: type[Block]
+        if isinstance(block, Circle):
+            kind, least = Real, 0
+        elif isinstance(block, Cyclic) and block.q == QUARTERS and set(played.before[:, heading]) <= set(range(4)):
+            kind, least = Whole, 1
+        else:
             continue
-        for x in places:
-            for y in places:
-                if x != y:
-                    yield from _pose(played, (x, y, heading))
+        places = [k for k, one in blocks.items() if isinstance(one, kind) and np.ptp(played.before[:, k]) > least]
+        for x, y in itertools.permutations(places, 2):
+            yield from _pose(played, (x, y, heading), block)
 
 
-def _pose(played: Transitions, columns: tuple[int, int, int]) -> Iterator[Joined]:
+def _pose(played: Transitions, columns: tuple[int, int, int], heading: Block) -> Iterator[Joined]:
     """The pose of three attributes, if its frame makes fewer changes of them."""
-    before, after = (part[:, list(columns)].astype(int) for part in (played.before, played.after))
-    rows = np.concatenate([played.action[:, None], before[:, 2:], after - before], axis=1)
-    rows, weight = np.unique(rows, axis=0, return_counts=True)
-    action, heading, x, y, turn = rows.T
-    if not np.any((x != 0) | (y != 0)):
+    before, after = (part[:, list(columns)].astype(float) for part in (played.before, played.after))
+    moved = after[:, :2] - before[:, :2]
+    if not moved.any():
         return
-    cosine, sine = np.array([1, 0, -1, 0])[heading], np.array([0, 1, 0, -1])[heading]
-    world = _counts(action, heading, weight, x, y, turn % QUARTERS)
-    body = _counts(action, heading, weight, cosine * x + sine * y, cosine * y - sine * x, turn % QUARTERS)
-    saved = float(algebra_bits(world).sum() - algebra_bits(body).sum()) - FRAME
-    if saved > MARGIN and distinct(body) < distinct(world):
+    angle = before[:, 2] * (2 * np.pi / (heading.period if isinstance(heading, Circle) else QUARTERS))
+    turning = Seen(played.action, before[:, 2], after[:, 2], np.ones(len(moved), int))
+    place = stride(played.action, moved) if isinstance(heading, Circle) else Integer()
+    turn = Candidate(heading, 0.0).codes(turning)
+    world, body = (_cells(place, played.action, moved, by) for by in (np.zeros(len(angle)), angle))
+    rows = np.stack([played.action, turning.place, turn, *world, *body], axis=1)
+    rows, weight = np.unique(rows, axis=0, return_counts=True)
+    action, where, turn, *steps = rows.T
+    apart, joint = (_counts(action, where, weight, *part, turn) for part in (steps[:2], steps[2:]))
+    saved = float(algebra_bits(apart).sum() - algebra_bits(joint).sum()) - FRAME
+    if saved > MARGIN and distinct(joint) < distinct(apart):
         names = [played.names[k] for k in columns[:2]]
-        words = f"{names[0]} and {names[1]} move in its frame, {distinct(body)} changes and not {distinct(world)}"
-        yield Joined(columns, saved, f"{words} ({saved:.0f} bits)")
+        words = f"{names[0]} and {names[1]} move in its frame, {distinct(joint)} changes and not {distinct(apart)}"
+        yield Joined(columns, saved, f"{words} ({saved:.0f} bits)", place=place)
+
+
+def stride(action: Int[np.ndarray, "n"], moved: Float[np.ndarray, "n 2"]) -> Real:
+    """ℝ with the length of the shortest kind of step in the plane as its resolution."""
+    length = np.hypot(*moved.T)
+    return Real(resolution(Seen(action, np.zeros(len(length)), length, np.ones(len(length), int))))
+
+
+def _cells(
+    place: Block, action: Int[np.ndarray, "n"], moved: Float[np.ndarray, "n 2"], angle: Float[np.ndarray, "n"]
+) -> list[Int[np.ndarray, "n"]]:
+    """The cells of steps along and across a direction, which is an angle from the first coordinate."""
+    x, y = moved.T
+    along, across = np.cos(angle) * x + np.sin(angle) * y, np.cos(angle) * y - np.sin(angle) * x
+    none, once = np.zeros(len(x)), np.ones(len(x), int)
+    return [Candidate(place, 0.0).codes(Seen(action, none, step, once)) for step in (along, across)]
 
 
 def _counts(

@@ -8,15 +8,19 @@ import numpy as np
 from saplan.algebra import Block, Categorical, Circle, Cyclic, Exogenous, Integer, Natural, Product, Real
 from saplan.algebra.serialize import space_to_json
 from saplan.games.game import Game
-from saplan.perception.dictionary import Candidate, Seen
-from saplan.perception.joint import MARGIN, best_apart, dihedral_pairs, grid_poses, seen_of
+from saplan.perception.dictionary import FEW, Candidate, Seen
+from saplan.perception.joint import MARGIN, best_apart, dihedral_pairs, poses, seen_of
 from saplan.perception.selection import Choice, described, expected_beyond, rival_of
 from saplan.perception.transitions import Transitions, play_freely
 
 UNCAUSED = 3
 """Trials in which an attribute changed under every action, before it counts as exogenous."""
-BY_ITSELF = 0.2
-"""Share of the trials with a change in which it changed under every action, above which it is exogenous."""
+BY_ITSELF = 0.3
+"""Share of the changes that come under every action, above which it is exogenous."""
+INDIFFERENT = 0.1
+"""Bits that a change says about the action, below which it comes by itself: food runs out whatever one does."""
+ENOUGH, PER_BIT = 100, 5.0
+"""Changes from which that is judged: in all, and of one value to another for each bit that they would say by chance."""
 TOGETHER = 0.95
 """Share of an attribute's changes at which its partner changes as well."""
 
@@ -107,21 +111,24 @@ def suggest_space(world: Game[Any], steps: int = 200_000, seed: int = 0, lanes: 
 
 def suggest(played: Transitions) -> Suggestion:
     """The space that transitions suggest."""
-    drifts = _drifting(played)
     seen = [seen_of(played, [k]) for k in range(len(played.names))]
+    drifts = [_drift(played, k, one) for k, one in enumerate(seen)]
     choices = [described(one, _partner(played, k, drifts)) if one.changed.any() else [] for k, one in enumerate(seen)]
     pairs = best_apart(dihedral_pairs(played, seen, choices, drifts))
     joined = {k for one in pairs for k in one.columns}
     alone = {
-        k: _unless_uncaused(_verdict(name, seen[k], choices[k], int(drifts[k])), _caused_bits(played, k, seen[k]))
+        k: _unless_uncaused(_verdict(name, seen[k], choices[k], drifts[k]), _caused_bits(played, k, seen[k]))
         for k, name in enumerate(played.names)
         if k not in joined
     }
     blocks = {k: one.block for k, one in alone.items()}
-    for pose in best_apart(grid_poses(played, blocks)):
+    for pose in best_apart(poses(played, blocks)):
         *place, heading = pose.columns
         words = f"{alone[heading].evidence}; {pose.evidence}"
         alone[heading] = replace(alone[heading], turns=tuple(played.names[k] for k in place), evidence=words)
+        if isinstance(pose.place, Real):  # the length of a step, where each coordinate saw a part of it
+            for k in place:
+                alone[k] = replace(alone[k], candidate=replace(alone[k].candidate, block=pose.place))
     for one in pairs:
         names = tuple(played.names[k] for k in one.columns)
         assert one.candidate is not None
@@ -129,11 +136,32 @@ def suggest(played: Transitions) -> Suggestion:
     return Suggestion(len(played.before), tuple(alone[k] for k in sorted(alone)))
 
 
-def _drifting(played: Transitions) -> np.ndarray:
-    """For every attribute: trials in which it changed under every action, 0 if it is not exogenous."""
-    free = (played.moves & ~played.stays).sum(axis=0)
-    exogenous = (free >= UNCAUSED) & (free >= BY_ITSELF * played.moves.sum(axis=0)) & (played.actions > 1)
-    return np.where(exogenous, free, 0)
+def _drift(played: Transitions, k: int, seen: Seen) -> str:
+    """The evidence that an attribute changes by itself, in words; empty if there is none."""
+    if played.actions < 2:
+        return ""
+    free, moves = (played.moves & ~played.stays)[:, k].sum(), played.moves[:, k].sum()
+    if free >= UNCAUSED and free >= BY_ITSELF * moves:
+        return f"changed under every action in {free} trials"
+    alike, total = _indifferent(played.actions, seen), int(seen.weight[seen.changed].sum())
+    if alike >= max(ENOUGH, BY_ITSELF * total):
+        return f"{alike:,} of {total:,} changes came as often under every action"
+    return ""
+
+
+def _indifferent(actions: int, seen: Seen) -> int:
+    """Number of changes from one value to another that say nothing about the action that was taken."""
+    moved = seen.changed
+    if len(seen.values) > FEW or not moved.any():
+        return 0
+    ends, end = np.unique(np.stack([seen.before, seen.after])[:, moved], axis=1, return_inverse=True)
+    found = np.zeros((actions, ends.shape[1]))
+    np.add.at(found, (seen.context[moved], end.reshape(-1)), seen.weight[moved])
+    steps, each = np.bincount(seen.context, seen.weight, actions), found.sum(axis=0)
+    expected = steps[:, None] / steps.sum() * each
+    told = (found * np.log2(np.where(found > 0, found / np.maximum(expected, 1e-12), 1.0))).sum(axis=0)
+    by_chance = (actions - 1) / (2 * np.log(2))
+    return int(each[(each >= PER_BIT * by_chance) & (told - by_chance < INDIFFERENT * each)].sum())
 
 
 def _caused_bits(played: Transitions, k: int, seen: Seen) -> float:
@@ -155,38 +183,37 @@ def _unless_uncaused(one: Verdict, caused: float) -> Verdict:
     return replace(one, margin=max(0.0, caused), rival=f"{one.block.symbol} (exogenous)")
 
 
-def _partner(played: Transitions, k: int, drifts: np.ndarray) -> bool:
+def _partner(played: Transitions, k: int, drifts: list[str]) -> bool:
     """Whether another attribute changes whenever this one does."""
-    moved = (played.before != played.after) & (drifts == 0)
+    moved = (played.before != played.after) & ~np.array([bool(one) for one in drifts])
     with_it = moved[moved[:, k]].mean(axis=0) if moved[:, k].any() else np.zeros(len(drifts))
     return bool((np.delete(with_it, k) >= TOGETHER).any())
 
 
-def _verdict(name: str, seen: Seen, choices: list[Choice], drifts: int) -> Verdict:
+def _verdict(name: str, seen: Seen, choices: list[Choice], drift: str) -> Verdict:
     values = seen.values
     if not choices:
         value = float(values[0])
         plain = Real() if np.any(values != np.rint(values)) else Natural() if value >= 0 else Integer()
         return Verdict((name,), Candidate(plain, 0.0), False, 0.0, "", "never changed")
     if len(values) == 2:
-        return _two_values(name, seen, drifts)
+        return _two_values(name, seen, drift)
     best, other = choices[0].candidate, rival_of(seen, choices)
     bits, rival = (np.inf, "") if other is None else (other.bits - choices[0].bits, other.candidate.block.symbol)
-    if drifts:
-        return Verdict((name,), best, True, np.inf, "", f"changed under every action in {drifts} trials")
+    if drift:
+        return Verdict((name,), best, True, np.inf, "", drift)
     return Verdict((name,), best, False, bits, rival, _words(seen, choices[0]))
 
 
-def _two_values(name: str, seen: Seen, drifts: int) -> Verdict:
+def _two_values(name: str, seen: Seen, drift: str) -> Verdict:
     """Two values: ℤ/2 if one action leads both ways, else a count; both have the same changes."""
     values, moved = seen.values, seen.changed
     plain = np.array_equal(values, [0, 1])
     up, down = (set(seen.context[moved & (seen.before == value)].tolist()) for value in values)
     block = Cyclic(2) if up & down or not plain else Natural()
-    words = f"changed under every action in {drifts} trials" if drifts else (
-        "two values: ℤ/2, a count and two labels have the same changes")  # fmt: skip
+    words = drift or "two values: ℤ/2, a count and two labels have the same changes"
     one = Candidate(block, 0.0, () if plain else tuple(values.tolist()))
-    return Verdict((name,), one, bool(drifts), np.inf, "", words)
+    return Verdict((name,), one, bool(drift), np.inf, "", words)
 
 
 def _words(seen: Seen, best: Choice) -> str:

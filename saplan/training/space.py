@@ -28,22 +28,29 @@ AUTO, DECLARED = "auto", "declared"
 def find_space(
     game: Game[Any], settings: StructuredSettings, steps: int, seed: int, show: Callable[[str], None]
 ) -> FoundGame[Any]:
-    """The game with a found space. The same seed finds the same space.
+    """The game with a found space. The same seed finds the same space."""
+    return with_space(game, explored_suggestion(game, settings, int(SCOUT * steps), PLAY, seed, show))
 
-    Random play suggests a first space. A scout trains with it for a tenth of the steps, and its exploration policy
-    plays where random play does not get to; both plays together decide. The scout is then forgotten.
+
+def explored_suggestion(
+    game: Game[Any], settings: StructuredSettings, scout: int, play: int, seed: int, show: Callable[[str], None]
+) -> Suggestion:
+    """The space that play suggests, half of it beyond random play.
+
+    `play` steps of random play suggest a first space. A scout trains with it for `scout` steps, and its exploration
+    policy plays as long where random play does not get to; both plays together decide. The scout is then forgotten.
     """
-    played = play_freely(game, PLAY, seed)
+    played = play_freely(game, play, seed)
     first = suggest(played)
     for line in first.lines():
         show(line)
-    scout = max(settings.lanes * settings.rollout, int(SCOUT * steps))
+    scout = max(settings.lanes * settings.rollout, scout)
     agent = train(with_space(game, first), scout, seed, settings, eval_points=0)
     assert isinstance(agent, StructuredAgent)
-    found = suggest(played + explorer_play(agent, PLAY, seed + 1))
+    found = suggest(played + explorer_play(agent, play, seed + 1))
     changes = list(changed_verdicts(first, found))
     show(f"asked again after {scout:,} steps of training: {'; '.join(changes) or 'the same space'}")
-    return with_space(game, found)
+    return found
 
 
 def explorer_play(agent: StructuredAgent, steps: int, seed: int) -> Transitions:

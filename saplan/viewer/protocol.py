@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Exogenous, Homogeneous, Natural, Real
+from saplan.algebra import Block, Categorical, Circle, Cyclic, Dihedral, Natural, Real
+from saplan.algebra.marked import inner
 from saplan.errors import InputError, unknown_name
 from saplan.games import Arm, Game, Switches, Tiles
 from saplan.games.scene import COLOURS, Scene
@@ -197,8 +198,7 @@ def attributes_data(game: Game[Any], begin: Start) -> list[dict[str, Any]]:
 
 def _shape(block: Block) -> dict[str, Any]:
     """The way to draw an attribute."""
-    if isinstance(block, Exogenous | Homogeneous):
-        return _shape(block.of)
+    block = inner(block)
     if isinstance(block, Natural):
         return {"kind": "count"}
     if isinstance(block, Cyclic):

@@ -165,6 +165,26 @@ def test_the_unit_of_a_quantity_does_not_matter(scale: float) -> None:
     assert block.period == pytest.approx(5 * scale, rel=1e-4)
 
 
+def test_thirst_that_a_drink_delays_is_exogenous() -> None:
+    """Trials do not show it: in each of them some action avoids the loss. Over all play it comes under every action."""
+
+    def rule(rng: Any, x: Any, a: int) -> Any:
+        thirsty = rng.random() < 0.1 and rng.integers(6) != a
+        drunk = a == 5 and rng.random() < 0.3
+        return np.array([max(0, x[0] - 1) if thirsty else min(9, x[0] + 1) if drunk else x[0]])
+
+    played = transitions(rule, [9.0], steps=20_000, actions=6)
+    found = suggest(replace(played, moves=played.moves | True, stays=played.stays | True)).verdicts[0]
+    assert found.exogenous
+    assert found.evidence.endswith("came as often under every action")
+
+
+def test_an_attribute_that_most_actions_change_is_not_exogenous() -> None:
+    found = verdict(lambda rng, x, a: (x + (1, 1, -1, -1, 0)[a]) % 5 if rng.random() < 0.3 else x, [0.0], actions=5)
+    assert not found.exogenous
+    assert found.block == Cyclic(5)
+
+
 def test_drift_that_was_hardly_tried_is_undecided() -> None:
     """Three trials cannot show that no action causes it, but the changes follow no action either."""
     drift = transitions(lambda rng, x, a: (x + (rng.random() < 0.1)) % 7, [0.0], steps=400)
@@ -262,6 +282,41 @@ def test_a_token_beside_a_dial_is_not_a_pose() -> None:
     found = suggest(transitions(walker(1, turned_moves=False), [2.0, 3.0, 0.0]))
     assert not found.space.frames
     assert isinstance(found.verdicts[2].block, Cyclic)
+
+
+def test_an_angle_in_whole_degrees_is_a_dial() -> None:
+    found = verdict(lambda rng, x, a: (x + (25, -25, 0)[a]) % 360, [10.0])
+    assert found.decided
+    assert found.block == Cyclic(360)
+
+
+def driver(turned_moves: bool = True) -> Rule:
+    """A body in the plane that drives 1.5 forward, or in a random direction, and turns by a twentieth."""
+
+    def rule(rng: Any, x: Any, a: int) -> Any:
+        angle = x[2] if turned_moves else rng.uniform(0, 2 * np.pi)
+        place = x[:2] + 1.5 * np.array([np.cos(angle), np.sin(angle)]) * (a == 2)
+        outside = np.abs(place).max() > 9
+        return np.array([*(x[:2] if outside else place), (x[2] + (0.1, -0.1, 0.0)[a] * np.pi) % (2 * np.pi)])
+
+    return rule
+
+
+def test_a_place_in_the_plane_and_an_angle_are_a_pose() -> None:
+    found = suggest(transitions(driver(), [0.5, 0.25, 0.1]))
+    x, y, heading = found.verdicts
+    assert heading.turns == ("x", "y")
+    assert isinstance(heading.block, Circle)
+    assert x.block == y.block == Real(1.5)
+    assert "3 changes and not" in heading.evidence
+    (frame,) = found.space.frames
+    step = frame.difference(heading.block, jnp.array([0.5, 1.75, np.pi / 2]), jnp.array([0.5, 0.25, np.pi / 2]))
+    np.testing.assert_allclose(step, [1.5, 0, 0], atol=1e-5)
+
+
+def test_steps_in_random_directions_are_not_a_pose() -> None:
+    found = suggest(transitions(driver(turned_moves=False), [0.5, 0.25, 0.1]))
+    assert not found.space.frames
 
 
 @pytest.mark.parametrize(("n", "orders"), [(4, 3), (5, 6), (6, 60), (7, 120)])

@@ -76,8 +76,10 @@ def price_outcomes(agent: "StructuredAgent", rho: Float[Array, "n K"]) -> tuple[
     assert counts is not None
     ends = space.compose(rho[:, None], agent.memory.delta)
     scores = agent.detector(space, rho[:, None], agent.memory.delta[None])
-    # The counts know nothing of places that training never visited, and ℕ has no end.
-    inside = agent.trusted & space.contains(ends) & agent.visited(space, ends)
+    # The counts know nothing of places that training never visited. ℕ has no end, and its last bin holds all values
+    # beyond it, so that a visit there does not tell which of them was met.
+    met = agent.visited(space, ends) & ~jnp.any(agent.evidence.beyond(ends), axis=(-2, -1))
+    inside = agent.trusted & space.contains(ends) & met
     feasible = inside & (jax.nn.sigmoid(scores.feasible) > agent.settings.threshold)
     pool = counts.pooled / jnp.maximum(counts.pooled.sum(axis=-1, keepdims=True), 1)
     prior = jnp.where(feasible[:, None], pool[:, :-1], 0.0)

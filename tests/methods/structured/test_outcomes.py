@@ -40,7 +40,7 @@ class Gambler:
 
 def gambler() -> JaxWorld:
     return jax_world(
-        Gambler(), Product.of(place=Natural(bins=8)), lambda seen, place: place[None].astype(jnp.float32),
+        Gambler(), Product.of(place=Natural(bins=GOAL + 1)), lambda seen, place: place[None].astype(jnp.float32),
         [f"place={GOAL}"], ("fair", "good"), name="gambler",
     )  # fmt: skip
 
@@ -66,6 +66,16 @@ def test_the_chances_of_every_action_are_learnt(agent: StructuredAgent) -> None:
     np.testing.assert_allclose(expected, [[2, 2.4], [3, 3.4]], atol=0.12)
     at_pit = chances_of(agent, np.zeros((1, 1), np.float32)).probability
     assert at_pit.sum() < 0.05, "nothing happens after the game is lost"
+
+
+def test_nothing_leads_beyond_the_values_of_training(agent: StructuredAgent) -> None:
+    """The last bin holds all values beyond it, and the detector may take a step beyond the end for feasible."""
+    assert agent.outcomes is not None
+    endless = replace(agent.outcomes, lost=jnp.zeros_like(agent.outcomes.lost))
+    credulous = replace(agent, outcomes=endless, settings=replace(agent.settings, threshold=0.0))
+    ends, probability = chances_of(credulous, np.array([[GOAL]], np.float32))
+    assert agent.memory.delta.max() == 1, "a step up is known"
+    assert ends[probability > 0].max() == GOAL
 
 
 def test_success_is_the_best_possible(agent: StructuredAgent) -> None:
