@@ -142,8 +142,8 @@ def train(
     saved = before = time.monotonic()
     while loop.done < min(most, int(loop.updates)) and time.monotonic() < ends:
         (progress,) = loop.chunk()
-        now = time.monotonic()
-        curve.append([progress.steps, round(now - began, 1), progress.attempt_success, progress.known])
+        now, loop.done = time.monotonic(), int(loop.done)
+        curve.append([loop.done * loop.per_update, round(now - began, 1), progress.attempt_success, progress.known])
         print(f"{now - began:.0f} s of {60 * options.minutes:.0f}, {progress.line()}", flush=True)
         if loop.chunks > 1:  # the first chunk was compiled
             fit_updates(loop, ends - now, (now - before) / loop.size)
