@@ -3,8 +3,8 @@
     python benchmarks/puzzles.py 4x6 --seed 0 --out runs/4x6-0 --json results/ogbench/4x6-0.json
 
 Trains with the world and the settings of `examples/ogbench_puzzle.py`, for at most `--minutes`, and measures the agent.
-`--train-only` leaves the measurement out; `--agent` measures the agent of such a directory, also on another machine.
-With `--space auto` the world says of no button what its algebra is: random moves decide it before training.
+`--parts` says what is measured; `--agent` measures the agent of such a directory, also on another machine, and adds to
+what the JSON file says already. With `--space auto` the world says of no button what its algebra is: random moves decide it before training.
 """
 
 import argparse
@@ -42,6 +42,8 @@ PLAY = 6_000
 """Random moves by which the algebra of the buttons is found."""
 SPARE = 0.97
 """Share of the time that is left to which the number of updates is fitted: they become slower as 𝓑 grows."""
+PARTS = ("tasks", "states", "goals")
+"""What can be measured: the five tasks, plans between random states, and random reachable goals."""
 SAVED = "training.json"
 """What is known of a training, beside its agent."""
 SAVE_EVERY = 3.0
@@ -194,16 +196,19 @@ def measurements(agent: saplan.StructuredAgent, options: argparse.Namespace) -> 
     """What is measured of one agent, part by part."""
     size, processes, began = options.size, options.processes, time.monotonic()
     yield {"changes": learnt_changes(agent, size)}
-    success = example.evaluate(agent, size, 5 * options.episodes, processes=processes)
-    yield {
-        "success": float(success.mean()),
-        "success_by_task": success.reshape(-1, 5).mean(axis=0).tolist(),
-        "episodes": int(success.size),
-        "evaluation_seconds": round(time.monotonic() - began, 1),
-    }
-    yield {"random_states": unreachable(agent, size, options.goals)}
-    others = example.evaluate(agent, size, options.goals, OtherGoals, processes)
-    yield {"other_goals": {"goals": options.goals, "success": float(others.mean())}}
+    if "tasks" in options.parts:
+        success = example.evaluate(agent, size, 5 * options.episodes, processes=processes)
+        yield {
+            "success": float(success.mean()),
+            "success_by_task": success.reshape(-1, 5).mean(axis=0).tolist(),
+            "episodes": int(success.size),
+            "evaluation_seconds": round(time.monotonic() - began, 1),
+        }
+    if "states" in options.parts:
+        yield {"random_states": unreachable(agent, size, options.goals)}
+    if "goals" in options.parts:
+        others = example.evaluate(agent, size, options.goals, OtherGoals, processes)
+        yield {"other_goals": {"goals": options.goals, "success": float(others.mean())}}
 
 
 def main() -> None:
@@ -217,7 +222,7 @@ def main() -> None:
     parser.add_argument("--goals", type=int, default=200, help="random goals")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("runs/puzzle"), help="directory for the agent")
-    parser.add_argument("--train-only", action="store_true", help="save the agent without measuring it")
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=PARTS, help="what is measured")
     parser.add_argument("--agent", type=Path, help="the directory of a saved agent, in place of training")
     parser.add_argument("--space", choices=("declared", "auto"), default="declared")
     parser.add_argument("--json", type=Path)
@@ -230,10 +235,11 @@ def main() -> None:
             raise SystemExit(f"another space was found: {result['space']['found']}")
     if options.agent:
         agent, known = saved_agent(world, options.agent)
-        result = {**known, "evaluation_cores": result["cores"]}
+        before = read_json(options.json) if options.json and options.json.exists() else {}
+        result = {**known, **before, "evaluation_cores": result["cores"]}
     else:
         agent, result["training"] = train(world, example.SETTINGS, options, result)
-    for part in () if options.train_only else measurements(agent, options):
+    for part in measurements(agent, options):
         result |= part
         print(part, flush=True)
         saplan.write_result(options.json, result, "ogbench", "mujoco")

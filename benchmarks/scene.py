@@ -3,7 +3,7 @@
     python benchmarks/scene.py --seed 0 --out runs/scene-0 --json results/ogbench/scene-0.json
 
 Trains with the world and the settings of `examples/ogbench_scene.py`, for at most `--minutes`, and measures the agent.
-`--train-only` leaves the measurement out; `--agent` measures the agent of such a directory.
+`--agent` measures the agent of such a directory, also on another machine.
 """
 
 import argparse
@@ -35,7 +35,6 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=50, help="of each of the five tasks")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("runs/scene"), help="directory for the agent")
-    parser.add_argument("--train-only", action="store_true", help="save the agent without measuring it")
     parser.add_argument("--agent", type=Path, help="the directory of a saved agent, in place of training")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -46,8 +45,6 @@ def main() -> None:
         result = {**known, "evaluation_cores": result["cores"]}
     else:
         agent, result["training"] = puzzles.train(world, example.SETTINGS, options, result)
-    if options.train_only:
-        return
     result["transitions"] = learnt(agent)
     began = time.monotonic()
     success = example.evaluate(agent, 5 * options.episodes, options.processes)
