@@ -4,7 +4,8 @@
 
 Trains with the world and the settings of `examples/ogbench_puzzle.py`, for at most `--minutes`, and measures the agent.
 `--parts` says what is measured; `--agent` measures the agent of such a directory, also on another machine, and adds to
-what the JSON file says already. With `--space auto` the world says of no button what its algebra is: random moves decide it before training.
+what the JSON file says already. With `--space auto` the world says of no button what its algebra is: random moves
+decide it before training.
 """
 
 import argparse
