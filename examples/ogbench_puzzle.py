@@ -30,7 +30,7 @@ STEPS, HAND = 80_000, slice(12, 19)
 # What a state has besides physics; and what the benchmark computes three times in every step.
 FIELDS, ONCE = ("_cur_button_states", "_target_button_states", "_success"), ("compute_ob_info",)
 SETTINGS = saplan.StructuredSettings(
-    lanes=32, rollout=16, replay=15, replay_size=128, minibatches=128, capacity=64, attempt_steps=20, repeat_cost=0.0,
+    lanes=16, rollout=16, replay=31, replay_size=256, minibatches=128, capacity=64, attempt_steps=20, repeat_cost=0.0,
     rare=0.0005, double=0.1, interleave=0.8, sees_rho=False)  # fmt: skip
 # As in training: a press that takes longer than expected is not given up, and actions are drawn as they were learnt.
 PLANNER = saplan.PlannerSettings(temperature=None, patience=np.inf, attempt_steps=20)
