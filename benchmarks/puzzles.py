@@ -119,13 +119,14 @@ def unreachable(agent: saplan.StructuredAgent, size: str, count: int) -> dict[st
 
 def find_space(options: argparse.Namespace) -> dict[str, Any]:
     """The algebra of every button, by random moves in a world where all of them are integers."""
-    declared = example.puzzle(options.size, 0).space
+    declared, began = example.puzzle(options.size, 0).space, time.monotonic()
     raw = saplan.Product.of(**dict.fromkeys(declared.names, saplan.Integer()))
     make = functools.partial(example.Puzzle, options.size)
     world = saplan.gym_world(make, raw, example.buttons, ["b00=1"], True, hold=example.HOLD)
     found = saplan.suggest_space(world, PLAY, options.seed, lanes=32)
     print("\n".join(found.lines()), flush=True)
-    return {"moves": found.steps, "found": str(found.space), "is_declared": found.space == declared}
+    seconds = round(time.monotonic() - began, 1)
+    return {"moves": found.steps, "seconds": seconds, "found": str(found.space), "is_declared": found.space == declared}
 
 
 def fit_updates(loop: Loop, seconds: float, each: float) -> None:
@@ -217,7 +218,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("size", choices=example.LIMITS)
     parser.add_argument("--steps", type=int, default=example.STEPS)
-    parser.add_argument("--minutes", type=float, default=60.0, help="of training, at most")
+    parser.add_argument("--minutes", type=float, default=60.0, help="of training, at most; 0 ends before it")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=50, help="of each of the five tasks")
     parser.add_argument("--goals", type=int, default=200, help="random goals")
@@ -232,8 +233,11 @@ def main() -> None:
     world = example.puzzle(options.size, 0 if options.agent else options.processes)
     if options.space == "auto" and not options.agent:
         result["space"] = find_space(options)
+        saplan.write_result(options.json, result, "ogbench", "mujoco")
         if not result["space"]["is_declared"]:
             raise SystemExit(f"another space was found: {result['space']['found']}")
+    if not options.minutes:
+        return
     if options.agent:
         agent, known = saved_agent(world, options.agent)
         before = read_json(options.json) if options.json and options.json.exists() else {}
