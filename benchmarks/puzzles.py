@@ -39,8 +39,6 @@ import ogbench_puzzle as example
 
 FIRST_GOAL = 10_000
 """Seed of the first random goal, far from those of the tasks."""
-PLAY = 6_000
-"""Random moves by which the algebra of the buttons is found."""
 SPARE = 0.97
 """Share of the time that is left to which the number of updates is fitted: they become slower as 𝓑 grows."""
 PARTS = ("tasks", "states", "goals")
@@ -123,7 +121,7 @@ def find_space(options: argparse.Namespace) -> dict[str, Any]:
     raw = saplan.Product.of(**dict.fromkeys(declared.names, saplan.Integer()))
     make = functools.partial(example.Puzzle, options.size)
     world = saplan.gym_world(make, raw, example.buttons, ["b00=1"], True, hold=example.HOLD)
-    found = saplan.suggest_space(world, PLAY, options.seed, lanes=32)
+    found = saplan.suggest_space(world, options.play, options.seed, lanes=32)
     print("\n".join(found.lines()), flush=True)
     seconds = round(time.monotonic() - began, 1)
     return {"moves": found.steps, "seconds": seconds, "found": str(found.space), "is_declared": found.space == declared}
@@ -227,6 +225,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=PARTS, help="what is measured")
     parser.add_argument("--agent", type=Path, help="the directory of a saved agent, in place of training")
     parser.add_argument("--space", choices=("declared", "auto"), default="declared")
+    parser.add_argument("--play", type=int, default=6_000, help="random moves that decide the algebra")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     result: dict[str, Any] = {"size": options.size, "seed": options.seed, "cores": len(os.sched_getaffinity(0))}
