@@ -25,11 +25,15 @@ def runs_of(size: str, variant: str = "") -> list[dict[str, Any]]:
     return [read_json(path) for path in paths]
 
 
-def made_with(runs: Sequence[dict[str, Any]]) -> str:
-    """One line below a table: code and machine."""
-    codes = sorted({code_of(run) for run in runs})
-    cores = sorted({run["cores"] for run in runs})
-    return f"\n\nCode {', '.join(codes)}; cores per run: {' or '.join(map(str, cores))}." if runs else ""
+def cores_of(runs: Sequence[dict[str, Any]]) -> str:
+    """One line below a table: the cores that each run trained on."""
+    cores = sorted({run["training"].get("cores", run["cores"]) for run in runs})
+    return f"\n\nCores per run: {' or '.join(map(str, cores))}." if runs else ""
+
+
+def codes_of(runs: Sequence[dict[str, Any]]) -> str:
+    """The commits that trained these agents."""
+    return ", ".join(sorted({code_of(run["training"] if "code" in run["training"] else run) for run in runs}))
 
 
 def puzzle_success() -> str:
@@ -42,9 +46,11 @@ def puzzle_success() -> str:
         ours = f"**{np.mean(each):.1%}** ({', '.join(f'{value:.1%}' for value in each)})" if each else "not measured"
         moves, minutes = (np.mean([run["training"][name] for run in runs]) for name in ("moves", "seconds"))
         others = [f"{by[size]} %" for by in PUBLISHED.values()]
-        rows.append([size, ours, f"{moves / 1000:.0f} k", f"{minutes / 60:.0f}", *others])
-    header = ["board", "ours (by seed)", "moves", "minutes of training", *PUBLISHED]
-    return markdown_table(header, rows) + made_with(every)
+        pressed = ", ".join(f"{run['training']['last_attempts']:.0%}" for run in runs)
+        rows.append([size, ours, pressed, f"{moves / 1000:.0f} k", f"{minutes / 60:.0f}", codes_of(runs), *others])
+    header = ["board", "ours (by seed)", "last attempts that pressed the right button", "moves", "minutes of training",
+              "code", *PUBLISHED]  # fmt: skip
+    return markdown_table(header, rows) + cores_of(every)
 
 
 def puzzle_details() -> str:
@@ -64,3 +70,16 @@ def puzzle_details() -> str:
     header = ["board", "seed", "precision", "recall", "changes left out of plans", "200 random reachable goals",
               "reachable states with a plan", "unreachable states refused with a certificate"]  # fmt: skip
     return markdown_table(header, rows)
+
+
+def puzzle_spaces() -> str:
+    """What `--space auto` found."""
+    rows = []
+    for size in SIZES:
+        for run in runs_of(size, "-auto"):
+            found = run["space"]
+            blocks = [part.split("∈") for part in found["found"].split(" × ")]
+            other = [f"{name} in {block}" for name, block in blocks if block != "ℤ/2"]
+            right = f"{len(blocks) - len(other)} of {len(blocks)}"
+            rows.append([size, str(run["seed"]), f"{found['moves']:,}", right, ", ".join(other), code_of(run)])
+    return markdown_table(["board", "seed", "random moves", "buttons in ℤ/2", "others", "code"], rows)

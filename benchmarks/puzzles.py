@@ -3,8 +3,9 @@
     python benchmarks/puzzles.py 4x6 --seed 0 --out runs/4x6-0 --json results/ogbench/4x6-0.json
 
 Trains with the world and the settings of `examples/ogbench_puzzle.py`, for at most `--minutes`, and measures the agent.
-`--agent` measures a saved agent instead. With `--space auto` the world says of no button what its algebra is: random
-moves decide it before training.
+`--parts` says what is measured; `--agent` measures the agent of such a directory, also on another machine, and adds to
+what the JSON file says already. With `--space auto` the world says of no button what its algebra is: random moves
+decide it before training.
 """
 
 import argparse
@@ -28,7 +29,9 @@ from saplan.planning.modular import eliminate
 from saplan.planning.problem import Problem
 from saplan.planning.proof import find_certificate
 from saplan.planning.route import Outcome
+from saplan.storage.json_data import read_json, write_json
 from saplan.training.loop import Loop
+from saplan.training.provenance import provenance
 from saplan.training.store import save_agent
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
@@ -36,10 +39,14 @@ import ogbench_puzzle as example
 
 FIRST_GOAL = 10_000
 """Seed of the first random goal, far from those of the tasks."""
-PLAY = 6_000
-"""Random moves by which the algebra of the buttons is found."""
-SPARE = 0.93
+SPARE = 0.97
 """Share of the time that is left to which the number of updates is fitted: they become slower as 𝓑 grows."""
+PARTS = ("tasks", "states", "goals")
+"""What can be measured: the five tasks, plans between random states, and random reachable goals."""
+SAVED = "training.json"
+"""What is known of a training, beside its agent."""
+SAVE_EVERY = 3.0
+"""Minutes between two savings of an agent in training."""
 
 
 def rule(size: str) -> np.ndarray:
@@ -110,57 +117,98 @@ def unreachable(agent: saplan.StructuredAgent, size: str, count: int) -> dict[st
 
 def find_space(options: argparse.Namespace) -> dict[str, Any]:
     """The algebra of every button, by random moves in a world where all of them are integers."""
-    declared = example.puzzle(options.size, 0).space
+    declared, began = example.puzzle(options.size, 0).space, time.monotonic()
     raw = saplan.Product.of(**dict.fromkeys(declared.names, saplan.Integer()))
     make = functools.partial(example.Puzzle, options.size)
     world = saplan.gym_world(make, raw, example.buttons, ["b00=1"], True, hold=example.HOLD)
-    found = saplan.suggest_space(world, PLAY, options.seed, lanes=32)
+    found = saplan.suggest_space(world, options.play, options.seed, lanes=32)
     print("\n".join(found.lines()), flush=True)
-    return {"moves": found.steps, "found": str(found.space), "is_declared": found.space == declared}
+    seconds = round(time.monotonic() - began, 1)
+    return {"moves": found.steps, "seconds": seconds, "found": str(found.space), "is_declared": found.space == declared}
 
 
-def fit_updates(loop: Loop, seconds: float) -> None:
-    """Plans no more updates than the time allows: the learning rate falls until the last one."""
-    began = time.monotonic()
-    loop.chunk()
-    each = (time.monotonic() - began) / loop.size
-    loop.updates = min(loop.updates, loop.done + max(1, int(SPARE * (seconds + began - time.monotonic()) / each)))
+def fit_updates(loop: Loop, seconds: float, each: float) -> None:
+    """Plans as many updates as the time allows: the learning rate falls until the last one."""
+    updates: Any = jnp.int32(loop.done + max(1, int(SPARE * seconds / each)))
+    loop.updates = updates  # an array: another number needs no other program
 
 
 def train(
-    world: saplan.GymWorld, settings: saplan.StructuredSettings, options: argparse.Namespace
+    world: saplan.GymWorld, settings: saplan.StructuredSettings, options: argparse.Namespace, result: dict[str, Any]
 ) -> tuple[saplan.StructuredAgent, dict[str, Any]]:
-    """Trains until all moves are made or the time is up, and saves the agent."""
+    """Trains until all moves are made or the time is up, and saves the agent every few minutes."""
     config = saplan.run_config(world, options.steps, options.seed, settings, "structured", 0, 0)
     loop, began = Loop([config], 8), time.monotonic()
-    (progress,) = loop.chunk()
-    fit_updates(loop, 60 * options.minutes + began - time.monotonic())
-    while loop.done < loop.updates and time.monotonic() - began < 60 * options.minutes:
+    most, ends, curve = loop.updates, began + 60 * options.minutes, []
+    fit_updates(loop, 1.0, 1.0 / most)
+    saved = before = time.monotonic()
+    while loop.done < min(most, int(loop.updates)) and time.monotonic() < ends:
         (progress,) = loop.chunk()
-        if loop.chunks % 5 == 1:
-            print(progress.line(), flush=True)
+        now, loop.done = time.monotonic(), int(loop.done)
+        curve.append([loop.done * loop.per_update, round(now - began, 1), progress.attempt_success, progress.known])
+        print(f"{now - began:.0f} s of {60 * options.minutes:.0f}, {progress.line()}", flush=True)
+        if loop.chunks > 1:  # the first chunk was compiled
+            fit_updates(loop, ends - now, (now - before) / loop.size)
+        before = now
+        if now - saved > 60 * SAVE_EVERY:
+            saved = now
+            save(world, config, loop, curve, options, result)
+    return save(world, config, loop, curve, options, result)
+
+
+def save(
+    world: saplan.GymWorld,
+    config: Any,
+    loop: Loop,
+    curve: list[list[float]],
+    options: argparse.Namespace,
+    result: dict[str, Any],
+) -> tuple[saplan.StructuredAgent, dict[str, Any]]:
+    """Saves the agent as it is, and what is known of its training."""
     (agent,) = loop.agents()
     assert isinstance(agent, saplan.StructuredAgent)
     save_agent(options.out, agent, config)
-    seconds = round(time.monotonic() - began, 1)
-    rates = {"last_attempts": progress.attempt_success, "steps_per_attempt": progress.attempt_steps}
-    return agent, {"moves": progress.steps, "seconds": seconds, **rates, "settings": vars(settings)}
+    reader: Any = world.host.reader
+    training = {
+        "moves": loop.done * loop.per_update,
+        "seconds": curve[-1][1],
+        "last_attempts": float(np.mean([point[2] for point in curve[-4:]])),
+        "cores": len(os.sched_getaffinity(0)),
+        "processes": options.processes,
+        **provenance("ogbench", "mujoco"),
+        "settings": vars(config.settings),
+        "curve": curve,
+    }
+    reading = {"mean": reader.mean.tolist(), "deviation": reader.deviation.tolist()}
+    write_json(options.out / SAVED, {**result, "training": training, "reading": reading})
+    return agent, training
+
+
+def saved_agent(world: saplan.GymWorld, directory: Path) -> tuple[Any, dict[str, Any]]:
+    """A saved agent, and what is known of its training; the world reads observations as it did then."""
+    agent, known = saplan.load(directory, world), read_json(directory / SAVED)
+    reader: Any = world.host.reader
+    reader.mean, reader.deviation = (np.array(known["reading"][name]) for name in ("mean", "deviation"))
+    return agent, {name: value for name, value in known.items() if name != "reading"}
 
 
 def measurements(agent: saplan.StructuredAgent, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """What is measured of one agent, part by part."""
     size, processes, began = options.size, options.processes, time.monotonic()
     yield {"changes": learnt_changes(agent, size)}
-    success = example.evaluate(agent, size, 5 * options.episodes, processes=processes)
-    yield {
-        "success": float(success.mean()),
-        "success_by_task": success.reshape(-1, 5).mean(axis=0).tolist(),
-        "episodes": int(success.size),
-        "evaluation_seconds": round(time.monotonic() - began, 1),
-    }
-    yield {"random_states": unreachable(agent, size, options.goals)}
-    others = example.evaluate(agent, size, options.goals, OtherGoals, processes)
-    yield {"other_goals": {"goals": options.goals, "success": float(others.mean())}}
+    if "tasks" in options.parts:
+        success = example.evaluate(agent, size, 5 * options.episodes, processes=processes)
+        yield {
+            "success": float(success.mean()),
+            "success_by_task": success.reshape(-1, 5).mean(axis=0).tolist(),
+            "episodes": int(success.size),
+            "evaluation_seconds": round(time.monotonic() - began, 1),
+        }
+    if "states" in options.parts:
+        yield {"random_states": unreachable(agent, size, options.goals)}
+    if "goals" in options.parts:
+        others = example.evaluate(agent, size, options.goals, OtherGoals, processes)
+        yield {"other_goals": {"goals": options.goals, "success": float(others.mean())}}
 
 
 def main() -> None:
@@ -168,26 +216,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("size", choices=example.LIMITS)
     parser.add_argument("--steps", type=int, default=example.STEPS)
-    parser.add_argument("--minutes", type=float, default=60.0, help="of training, at most")
+    parser.add_argument("--minutes", type=float, default=60.0, help="of training, at most; 0 ends before it")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=50, help="of each of the five tasks")
     parser.add_argument("--goals", type=int, default=200, help="random goals")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--out", type=Path, required=True, help="directory for the agent")
-    parser.add_argument("--agent", type=Path, help="a saved agent, in place of training")
+    parser.add_argument("--out", type=Path, default=Path("runs/puzzle"), help="directory for the agent")
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=PARTS, help="what is measured")
+    parser.add_argument("--agent", type=Path, help="the directory of a saved agent, in place of training")
     parser.add_argument("--space", choices=("declared", "auto"), default="declared")
+    parser.add_argument("--play", type=int, default=6_000, help="random moves that decide the algebra")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    world = example.puzzle(options.size, options.processes)
     result: dict[str, Any] = {"size": options.size, "seed": options.seed, "cores": len(os.sched_getaffinity(0))}
-    if options.space == "auto":
+    world = example.puzzle(options.size, 0 if options.agent else options.processes)
+    if options.space == "auto" and not options.agent:
         result["space"] = find_space(options)
+        saplan.write_result(options.json, result, "ogbench", "mujoco")
         if not result["space"]["is_declared"]:
             raise SystemExit(f"another space was found: {result['space']['found']}")
+    if not options.minutes:
+        return
     if options.agent:
-        agent: Any = saplan.load(options.agent, world)
+        agent, known = saved_agent(world, options.agent)
+        before = read_json(options.json) if options.json and options.json.exists() else {}
+        result = {**known, **before, "evaluation_cores": result["cores"]}
     else:
-        agent, result["training"] = train(world, example.SETTINGS, options)
+        agent, result["training"] = train(world, example.SETTINGS, options, result)
     for part in measurements(agent, options):
         result |= part
         print(part, flush=True)

@@ -25,7 +25,7 @@ from generalisation_tables import (
     traps_table,
     verdicts_table,
 )
-from ogbench_tables import puzzle_details, puzzle_success
+from ogbench_tables import puzzle_details, puzzle_spaces, puzzle_success
 from reliability import reliability_table
 from reproduction import LADDER, RECIPE, ladder_table, rates_table, recipes_table, samples_table
 from speed_tables import (
@@ -231,6 +231,7 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (DOCS / "viewer.md", "viewer", viewer_table),
     (DOCS / "ogbench.md", "puzzles", puzzle_success),
     (DOCS / "ogbench.md", "puzzles in detail", puzzle_details),
+    (DOCS / "ogbench.md", "algebra of the puzzles", puzzle_spaces),
     (DOCS / "results.md", "methods in short", methods),
     (DOCS / "results.md", "small budgets in short", small_budgets),
     (README, "methods", methods),

@@ -3,7 +3,7 @@
     python benchmarks/scene.py --seed 0 --out runs/scene-0 --json results/ogbench/scene-0.json
 
 Trains with the world and the settings of `examples/ogbench_scene.py`, for at most `--minutes`, and measures the agent.
-`--agent` measures a saved agent instead.
+`--agent` measures the agent of such a directory, also on another machine.
 """
 
 import argparse
@@ -34,16 +34,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=50, help="of each of the five tasks")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--out", type=Path, required=True, help="directory for the agent")
-    parser.add_argument("--agent", type=Path, help="a saved agent, in place of training")
+    parser.add_argument("--out", type=Path, default=Path("runs/scene"), help="directory for the agent")
+    parser.add_argument("--agent", type=Path, help="the directory of a saved agent, in place of training")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    world = example.scene(options.processes)
     result: dict[str, Any] = {"size": "scene", "seed": options.seed, "cores": len(os.sched_getaffinity(0))}
+    world = example.scene(0 if options.agent else options.processes)
     if options.agent:
-        agent: Any = saplan.load(options.agent, world)
+        agent, known = puzzles.saved_agent(world, options.agent)
+        result = {**known, "evaluation_cores": result["cores"]}
     else:
-        agent, result["training"] = puzzles.train(world, example.SETTINGS, options)
+        agent, result["training"] = puzzles.train(world, example.SETTINGS, options, result)
     result["transitions"] = learnt(agent)
     began = time.monotonic()
     success = example.evaluate(agent, 5 * options.episodes, options.processes)

@@ -38,7 +38,8 @@ class Scene(saplan.MujocoStates):
         env = ogbench.make_env_and_datasets("scene-play-v0", env_only=True, mode=self.mode)
         box = gymnasium.spaces.Box(-99, 99, (len(SEEN),))
         seen = gymnasium.wrappers.TransformObservation(env, lambda numbers: numbers[SEEN], box)
-        super().__init__(saplan.DiscreteMoves(seen, puzzle.MOVES), FIELDS, lambda inner: inner._apply_button_states())
+        moves = saplan.DiscreteMoves(seen, puzzle.MOVES)
+        super().__init__(moves, FIELDS, lambda env: env._apply_button_states(), puzzle.ONCE)
 
 
 class Tasks(Scene):

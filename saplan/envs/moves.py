@@ -1,6 +1,7 @@
 """Continuous actions as a few discrete moves, and MuJoCo states as plain numbers: what robots need to become worlds."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import gymnasium
@@ -26,15 +27,44 @@ class MujocoStates(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     The state is all that MuJoCo integrates, the clock of a time limit, and the `fields` of the unwrapped environment,
     which are numbers or arrays of them. `refresh` brings the rest of that environment in line with a new state.
+
+    `once` names methods of the unwrapped environment, without arguments, that only read the state. They are computed
+    once per state: some environments call them several times in every step.
     """
 
     def __init__(
-        self, env: gymnasium.Env[Any, Any], fields: Sequence[str] = (), refresh: Callable[[Any], None] | None = None
+        self,
+        env: gymnasium.Env[Any, Any],
+        fields: Sequence[str] = (),
+        refresh: Callable[[Any], None] | None = None,
+        once: Sequence[str] = (),
     ) -> None:
         """The environment must have `model` and `data` of MuJoCo after its first reset."""
         super().__init__(env)
         self.fields, self.refresh = tuple(fields), refresh
+        for name in once:
+            setattr(self.unwrapped, name, self._computed_once(getattr(self.unwrapped, name)))
         self.timers = [layer for layer in layers(env) if hasattr(layer, "_elapsed_steps")]
+
+    def _computed_once(self, compute: Callable[[], Any]) -> Callable[[], Any]:
+        """A method that remembers its last result while time, positions, velocities, places and fields stay the same.
+
+        Every caller gets a copy: environments add to such results.
+        """
+        inner: Any = self.unwrapped
+        last: tuple[tuple[bytes, ...], Any] = (), None
+
+        def once() -> Any:
+            nonlocal last
+            data = inner.data
+            own = [getattr(inner, name) for name in self.fields]
+            numbers = data.time, data.qpos, data.qvel, data.xpos, data.site_xpos, *own
+            here = tuple(np.asarray(part).tobytes() for part in numbers)
+            if here != last[0]:
+                last = here, compute()
+            return copy(last[1])
+
+        return once
 
     def get_state(self) -> Float[np.ndarray, "S"]:
         """The state as numbers."""
