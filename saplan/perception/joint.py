@@ -99,7 +99,7 @@ def poses(played: Transitions, blocks: dict[int, Block]) -> Iterator[Joined]:
     coordinates are the same pose with a heading that turns the other way.
     """
     for heading, block in blocks.items():
-        kind: type[Block]
+        kind: type
         if isinstance(block, Circle):
             kind, least = Real, 0
         elif isinstance(block, Cyclic) and block.q == QUARTERS and set(played.before[:, heading]) <= set(range(4)):
