@@ -96,6 +96,11 @@ def test_seeds_in_one_program_are_one_job(tmp_path: Path) -> None:
     sweep = Sweep(tmp_path)
     assert [len(job) for job in sweep.jobs(TRIALS, together=True)] == [2]
     assert [len(job) for job in sweep.jobs(TRIALS, together=False)] == [1, 1]
+
+
+@pytest.mark.slow
+def test_seeds_train_in_one_program(tmp_path: Path) -> None:
+    sweep = Sweep(tmp_path)
     assert not run_trials(sweep, TRIALS, EvalBudget(tasks=5, eval_points=2, eval_tasks=5, together=True))
     assert all(sweep.finished(trial) for trial in TRIALS)
 

@@ -27,8 +27,8 @@ from tests.planning.known_worlds import (
 from tests.planning.small_problems import SmallProblem
 
 BATCH = 200
-FIRST = range(0, 1000, BATCH)
-MORE = [pytest.param(first, marks=pytest.mark.slow) for first in range(1000, 2000, BATCH)]
+FIRST = range(0, 600, BATCH)
+MORE = [pytest.param(first, marks=pytest.mark.slow) for first in range(600, 2000, BATCH)]
 
 
 @pytest.mark.parametrize("first", [*FIRST, *MORE])
