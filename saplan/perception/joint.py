@@ -99,13 +99,11 @@ def poses(played: Transitions, blocks: dict[int, Block]) -> Iterator[Joined]:
     coordinates are the same pose with a heading that turns the other way.
     """
     for heading, block in blocks.items():
-        kind: type
-        if isinstance(block, Circle):
-            kind, least = Real, 0
-        elif isinstance(block, Cyclic) and block.q == QUARTERS and set(played.before[:, heading]) <= set(range(4)):
-            kind, least = Whole, 1
-        else:
+        plane = isinstance(block, Circle)
+        grid = isinstance(block, Cyclic) and block.q == QUARTERS and set(played.before[:, heading]) <= set(range(4))
+        if not (plane or grid):
             continue
+        kind, least = (Real, 0) if plane else (Whole, 1)
         places = [k for k, one in blocks.items() if isinstance(one, kind) and np.ptp(played.before[:, k]) > least]
         for x, y in itertools.permutations(places, 2):
             yield from _pose(played, (x, y, heading), block)
