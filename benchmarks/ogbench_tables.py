@@ -76,7 +76,7 @@ def puzzle_spaces() -> str:
     """What `--space auto` found."""
     rows = []
     for size in SIZES:
-        for run in runs_of(size, "-auto"):
+        for run in sorted(runs_of(size, "-auto"), key=lambda run: run["space"]["moves"]):
             found = run["space"]
             blocks = [part.split("∈") for part in found["found"].split(" × ")]
             other = [f"{name} in {block}" for name, block in blocks if block != "ℤ/2"]
