@@ -353,6 +353,10 @@ def main() -> None:
     known = read_json(options.json)["commands"] if options.add and options.json and options.json.exists() else []
     rows = {(row["page"], row["printed"]): row for row in known}
     done = {core(row["ran"]): Result(**row) for row in known if row["status"] == "ran" and not options.again}
+    for one in (way(printed) for page in documents() for printed in printed_commands(page)):
+        known_one = done.get(core(one.ran), one)
+        if known_one.status != "ran" or known_one is not one:
+            rows[one.page, one.printed] = {**asdict(known_one), "page": one.page, "printed": one.printed}
     for result in run_all(options.only, done):
         rows[result.page, result.printed] = asdict(result)
         progress(f"{result.status:<9} {result.seconds:6.1f} s  {result.ran or result.printed}  {result.why}")
