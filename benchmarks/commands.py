@@ -8,7 +8,7 @@ The documents are README.md, CONTRIBUTING.md, everything in docs/, and the docst
 Their commands run one after the other in a copy of the working tree, so nothing they write reaches the repository.
 `SMALL` shortens what would take minutes or hours, `LEFT_OUT` says why a command is not executed at all, and `TESTED`
 names the test that executes a page's commands. A command whose packages are missing is left out and says so. The exit
-code is 1 if a command failed.
+code is 1 if a command failed; the count "not yet" is that of commands that a record with `--only` lacks.
 """
 
 import importlib.util
@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from common import ROOT, make_parser, progress, setting
 
@@ -66,7 +67,7 @@ SMALL: dict[str, str] = {
     r"craftax_ppo": "--steps 4096 --lanes 16 --seeds 1 --tasks 2 --eval-points 1",
     r"(puzzles|scene).py": "--steps 2048 --minutes 1 --episodes 1 --processes 0",
     r"generalisation.py train": "--jobs switches-structured --seeds 1 --steps 2048 --lanes 64 --processes 1",
-    r"generalisation.py evaluate": "--jobs switches-structured --seeds 1 --tasks 2 --processes 1",
+    r"generalisation.py evaluate": "--jobs switches-structured --points 4..5 --seeds 1 --tasks 2 --processes 1",
     r"edges": "--tasks 10",
     r"unstructured.py table": "--powers 8",
     r"unstructured.py distance": "--farthest 2 --tasks 2",
@@ -324,6 +325,17 @@ def run_all(only: str, done: dict[str, Result]) -> Iterator[Result]:
                 yield result
 
 
+def write(path: Path | None, rows: dict[tuple[str, str], dict[str, Any]]) -> dict[str, int]:
+    """Writes the record of what the documents print now, and returns how many commands have each status."""
+    printed = {(one.page, one.text): way(one) for page in documents() for one in printed_commands(page)}
+    kept = [row for place, row in rows.items() if place in printed]
+    waiting = [(page, one.printed) for (page, _), one in printed.items() if (page, one.printed) not in rows]
+    counts = {status: sum(row["status"] == status for row in kept) for status in ("ran", "failed", "test", "left out")}
+    counts["not yet"] = sum(printed[place].status == "ran" for place in waiting)
+    write_result(path, {"setting": setting(), "counts": counts, "commands": kept})
+    return counts
+
+
 def main() -> None:
     """Runs, prints and writes."""
     parser = make_parser(__doc__)
@@ -341,15 +353,17 @@ def main() -> None:
     known = read_json(options.json)["commands"] if options.add and options.json and options.json.exists() else []
     rows = {(row["page"], row["printed"]): row for row in known}
     done = {core(row["ran"]): Result(**row) for row in known if row["status"] == "ran" and not options.again}
-    statuses = ("ran", "failed", "test", "left out")
-    counts: dict[str, int] = {}
+    for one in (way(printed) for page in documents() for printed in printed_commands(page)):
+        known_one = done.get(core(one.ran), one)
+        if known_one.status != "ran" or known_one is not one:
+            rows[one.page, one.printed] = {**asdict(known_one), "page": one.page, "printed": one.printed}
     for result in run_all(options.only, done):
         rows[result.page, result.printed] = asdict(result)
         progress(f"{result.status:<9} {result.seconds:6.1f} s  {result.ran or result.printed}  {result.why}")
-        counts = {status: sum(row["status"] == status for row in rows.values()) for status in statuses}
-        write_result(options.json, {"setting": setting(), "counts": counts, "commands": list(rows.values())})
+        write(options.json, rows)
+    counts = write(options.json, rows)
     print(counts)
-    raise SystemExit(1 if counts.get("failed") else 0)
+    raise SystemExit(1 if counts["failed"] else 0)
 
 
 if __name__ == "__main__":

@@ -178,7 +178,10 @@ def test_long_commands_are_carried_out_at_small_sizes() -> None:
                 assert (ROOT / name).is_file(), printed
 
 
-AS_PRINTED = {"benchmarks/results.py", "benchmarks/generalisation_tables.py", "examples/ogbench_film.py"}
+AS_PRINTED = {
+    *("benchmarks/results.py", "benchmarks/generalisation_tables.py", "examples/ogbench_film.py"),
+    *("benchmarks/viewer.py", "benchmarks/attributes.py"),  # `first` and `picture`
+}
 """Programs that take a moment as they are."""
 
 
