@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from saplan.algebra.base import Block, Features
+from saplan.algebra.base import EXACT, Block, Features
 from saplan.algebra.frame import Frame
+from saplan.algebra.rows import LineRow
 from saplan.errors import InputError, unknown_name
 
 Rho = Float[Array, "... K"]
@@ -181,6 +182,13 @@ class Product:
     def embed_width(self) -> int:
         """Number of coordinates of `embed`."""
         return sum(block.embed_width for block in self.blocks)
+
+    @cached_property
+    def open_sides(self) -> Bool[np.ndarray, "2 K"]:
+        """Whether values of every coordinate can lie ever farther out, below and above."""
+        rows = [block.row() for block in self.blocks]
+        lines = [row if isinstance(row, LineRow) and not row.wound else LineRow(0.0, 0.0) for row in rows]
+        return np.array([[row.low <= -EXACT for row in lines], [row.high >= EXACT for row in lines]])
 
     def encode(self, a: Rho) -> Features:
         """Features of ρ for a network."""

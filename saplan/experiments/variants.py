@@ -56,7 +56,8 @@ LADDER = {
     "add-handover": Variant("and games that both policies play", HANDOVER, paper=True, planner=ONE_OUTPUT),
     "add-joint": Variant("and joint counts", JOINT, paper=True, planner=ONE_OUTPUT),
 }
-"""From the paper's variant to the default, each with everything above it. Calibrated heads lead to the default."""
+"""From the paper's variant to the default, each with everything above it. The default also has calibrated heads and
+the mask of actions."""
 REMOVALS = {
     "no-counts": Variant("without visit counts in proposals", {"uniform": 1.0}),
     "no-filter": Variant("without the edge detector's filter p_0", {"threshold": 0.0}),
@@ -69,6 +70,7 @@ REMOVALS = {
     "no-handover": Variant("one policy plays a whole game, one failure ends it", {"handover": False, "restart": 1.0}),
     "no-calibration": Variant("one output of the edge detector", {"calibrated": False}, planner=ONE_OUTPUT),
     "no-execution-positives": Variant("positive examples of exploration alone", {"explored_positives": True}),
+    "no-mask": Variant("actions that only spoil an attempt are not masked", {"mask_actions": False}),
     "no-doubt": Variant("no proposals against the edge detector", {"doubt": 0.0}),
     "no-planner": Variant("the paper's planner", planner=PAPER_PLANNER),
     "gradients": Variant(

@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int32, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.games.game import Game, State
@@ -134,6 +134,10 @@ class Method(abc.ABC, Generic[Knowledge]):
     def agent_of(self, learner: Learner[Knowledge], game: Game[Any], settings: Any) -> Any:
         """The trained agent inside a learner."""
 
+    def action_mask(self, knowledge: Knowledge) -> Bool[Array, "C actions"] | None:
+        """Actions that execution does not take, for each candidate of the proposals; None for no mask."""
+        return None
+
     def perceived(self, game: Game[State]) -> Game[State]:
         """The game as this method perceives it."""
         return game
@@ -185,7 +189,7 @@ class Method(abc.ABC, Generic[Knowledge]):
         fresh_rho = jax.vmap(game.attributes)(fresh)
         proposer_key = jax.random.fold_in(map_key, 1)
         propose = self.proposer(game, settings, learner.knowledge, proposer_key, fresh_rho)
-        act = partial(sample_actions, learner.policy, settings)
+        act = partial(sample_actions, learner.policy, settings, mask=self.action_mask(learner.knowledge))
         behaviour = Behaviour(act, propose, self.judge(game), fresh, fresh_rho)
         lanes, trajectory, trunk = roll_out(game, settings, key, learner.lanes, behaviour)
         return Rollout.of(trajectory, lanes, trunk)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from saplan.algebra import Delta, Product, Rho
@@ -40,6 +41,10 @@ class Encoder(abc.ABC):
     def subgoal(self, subgoal: Float[Array, "... W"]) -> Features:
         """Features of a subgoal."""
 
+    def drop(self, rho: Float[Array, "n K"]) -> Float[Array, "n K"]:
+        """ρ of the examples of a gradient step as the network learns from it."""
+        return rho
+
 
 @dataclass(frozen=True)
 class AlgebraEncoder(Encoder):
@@ -74,6 +79,32 @@ class ChangeEncoder(AlgebraEncoder):
 
     def state(self, rho: Rho) -> Features:
         return jnp.ones((*rho.shape[:-1], 1))
+
+
+@dataclass(frozen=True)
+class DropoutEncoder(AlgebraEncoder):
+    """The algebra, where coordinates may be hidden: NaN has no features, and the last feature says that it is there.
+
+    A part of the examples of every gradient step hides all coordinates whose values can lie ever farther out, so that
+    the network knows how to act without them, too.
+    """
+
+    share: float
+
+    @property
+    def state_width(self) -> int:
+        return self.space.width + 1
+
+    def state(self, rho: Rho) -> Features:
+        hidden = jnp.isnan(rho)
+        features = self.space.encode(jnp.where(hidden, 0.0, rho))
+        widths = np.array([block.width for block in self.space.blocks])
+        known = features * ~jnp.repeat(hidden, widths, axis=-1, total_repeat_length=int(widths.sum()))
+        return jnp.concatenate([known, jnp.any(hidden, axis=-1, keepdims=True)], axis=-1)
+
+    def drop(self, rho: Float[Array, "n K"]) -> Float[Array, "n K"]:
+        rows = jnp.arange(len(rho)) < self.share * len(rho)
+        return jnp.where(rows[:, None] & self.space.open_sides.any(axis=0), jnp.nan, rho)
 
 
 @dataclass(frozen=True)

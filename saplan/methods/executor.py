@@ -224,12 +224,15 @@ class PolicyExecutor(Executor[State]):
         self.subgoal = np.zeros((tasks, policy.encoder.subgoal_size), np.float32)
         self.transition = np.zeros(tasks, np.int32)
         """Distinguishes subgoals in the history; zero for an executor with one subgoal only."""
+        self.mask: Bool[np.ndarray, "C actions"] | None = None
+        """Actions that are not taken for each transition."""
         self.history: History | UInt32[np.ndarray, "tasks length"] = np.zeros((tasks, HISTORY), np.uint32)
 
     def act(self, key: AnyKey) -> Int[Array | np.ndarray, "tasks"]:
         history = np.where(self.moved[:, None], np.uint32(0), self.history)
+        masked = None if self.mask is None else self.mask[self.transition]
         action, self.history = choose_actions(
-            self.policy, self.perceived, self.settings, key, self.state, self.subgoal, self.transition, history
+            self.policy, self.perceived, self.settings, key, self.state, self.subgoal, self.transition, history, masked
         )
         return action
 
@@ -245,10 +248,11 @@ def choose_actions(
     subgoal: Float[Array, "n W"],
     label: Int[Array, "n"],
     history: History,
+    masked: Bool[Array, "n actions"] | None = None,
 ) -> tuple[Int[Array, "n"], History]:
     """One action per state towards its subgoal, drawn from the execution policy, and the history with it."""
     place = jax.vmap(game.place)(state)
     trunk = policy.trunk(jax.vmap(game.observe)(state), jax.vmap(game.attributes)(state))
-    preference = execution_preference(policy, settings, place, trunk, subgoal, label, history)
+    preference = execution_preference(policy, settings, place, trunk, subgoal, label, history, masked)
     action = jax.random.categorical(key, preference, axis=-1)
     return action, extend(history, place, label, action)

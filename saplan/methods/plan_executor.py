@@ -76,6 +76,10 @@ class TransitionModel(Protocol):
     ) -> Float[np.ndarray, "*n W"]:
         """The subgoal by which the policy executes a transition at ρ, or several, one at each ρ."""
 
+    @property
+    def action_mask(self) -> Bool[np.ndarray, "C actions"] | None:
+        """Actions that execution does not take while it attempts each transition; None for no mask."""
+
     def after_success(self, raised: Raised, rho: Float[np.ndarray, "K"], transition: int) -> Raised:
         """The added costs that remain after a success of a transition at ρ."""
 
@@ -91,6 +95,7 @@ class PlanExecutor(PolicyExecutor[Any]):
         settings = replace(settings, temperature=planner.temperature or settings.temperature)
         super().__init__(model.policy, settings, model.game, model.perceived, state, goals)
         self.model, self.find_routes, self.planner = model, find_routes, planner
+        self.mask = model.action_mask
         self._change = model.change
         tasks = len(self.rho)
         self.routes: list[AnyRoute | None] = [None] * tasks

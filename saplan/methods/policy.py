@@ -12,7 +12,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from saplan.games.game import Game, State
 from saplan.methods.encoders import Encoder
@@ -24,6 +24,8 @@ from saplan.rl.settings import ExploringSettings, Settings
 
 Features = Float[Array, "... features"]
 Subgoal = Float[Array, "... W"]
+NEVER = -1e9
+"""The logit of an action that is not drawn."""
 LEAST_VALUE = 1e-3
 """Values of a critic below this count as this: a regression has no sign of its own."""
 
@@ -160,11 +162,16 @@ def execution_preference(
     subgoal: Float[Array, "n W"],
     label: Int[Array, "n"] | int,
     history: History,
+    masked: Bool[Array, "n actions"] | None = None,
 ) -> Float[Array, "n actions"]:
-    """Logits by which the execution policy draws its actions; `label` separates subgoals that share a history."""
+    """Logits by which the execution policy draws its actions, none of the `masked` ones.
+
+    `label` separates subgoals that share a history.
+    """
     logits = policy.execution(trunk, subgoal)
     stale = settings.repeat_cost * repeats(history, place, label, logits.shape[-1])
-    return (logits - stale) / settings.temperature
+    preference = (logits - stale) / settings.temperature
+    return preference if masked is None else jnp.where(masked, NEVER, preference)
 
 
 def sample_actions(
@@ -174,10 +181,15 @@ def sample_actions(
     observation: Shaped[Array, "n slots"],
     place: Shaped[Array, "n signs"],
     lanes: RolloutState[State],
+    mask: Bool[Array, "C actions"] | None = None,
 ) -> tuple[Int[Array, "n"], Features]:
-    """An action per lane, by the policy that plays there, and the policy's trunk. The `noise` follows Gumbel's law."""
+    """An action per lane, by the policy that plays there, and the policy's trunk. The `noise` follows Gumbel's law.
+
+    The `mask` names the actions that execution does not take for each of the method's candidates.
+    """
     trunk = policy.trunk(observation, lanes.rho)
-    logits = execution_preference(policy, settings, place, trunk, lanes.subgoal, 0, lanes.history)
+    masked = None if mask is None else mask[lanes.choice] & (lanes.choice >= 0)[:, None]
+    logits = execution_preference(policy, settings, place, trunk, lanes.subgoal, 0, lanes.history, masked)
     if isinstance(settings, ExploringSettings):
         explore = exploration_preference(policy, settings, trunk)
         logits = jnp.where(lanes.explores[:, None], explore, logits)

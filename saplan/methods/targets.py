@@ -168,7 +168,7 @@ def by_step(x: Shaped[Array, "C time lanes ..."]) -> Shaped[Array, "n C ..."]:
 
 def policy_loss(policy: Policy, subgoals: Subgoals, batch: Targets) -> Float[Array, ""]:
     """Cross-entropy of the execution logits summed over the subgoals, plus half the Huber loss of exploration."""
-    trunk = policy.trunk(batch.observation, batch.rho)
+    trunk = policy.trunk(batch.observation, policy.encoder.drop(batch.rho))
     used, wanted = jnp.asarray(subgoals.used), Wanted(batch.execution.T, batch.execution_weight.T)
     if batch.subgoal is None:
         assert subgoals.shared is not None

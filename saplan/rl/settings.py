@@ -2,12 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from saplan.errors import InputError
 from saplan.rl.limits import LARGEST_WHOLE, check_limits, option_name
 
-SHARES = ("restart", "trace", "explore_random", "threshold", "uniform", "doubt", "rare", "double", "interleave")
+SHARES = (
+    "restart",
+    "trace",
+    "explore_random",
+    "threshold",
+    "uniform",
+    "doubt",
+    "rare",
+    "double",
+    "interleave",
+    "rho_dropout",
+)
 """Settings that lie in 0..1."""
 WEIGHTS = ("alpha_surprise", "alpha_rare", "repeat_cost", "harm", "entropy")
 """Settings that are zero or positive."""
@@ -41,6 +52,8 @@ class AttemptSchedule(NamedTuple):
 class Settings:
     """Numbers of a rollout, of the policy and of its learner."""
 
+    absent: ClassVar[dict[str, Any]] = {}
+    """Settings that older files do not name, and the values by which those agents were trained."""
     lanes: int = 256
     """Games played side by side."""
     rollout: int = 32

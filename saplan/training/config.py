@@ -140,7 +140,7 @@ def _settings_of(data: dict[str, Any], where: Path) -> Settings:
         raise OldFormatError(
             f"{where} was saved by another version of saplan, with a setting {unknown[0][:80]!r}; {TRAIN_AGAIN}"
         )
-    return kind(**given)
+    return kind(**{**kind.absent, **given})
 
 
 def _game_of(data: Any, where: Path, world: Game[Any] | None) -> Game[Any]:

@@ -15,9 +15,11 @@ from saplan.games.game import uncertain_attributes
 from saplan.goals import Goal, parse_goal
 from saplan.interpreter.program import interpretable
 from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action, in_words, one_goal
+from saplan.methods.encoders import DropoutEncoder
 from saplan.methods.executor import choose_actions
 from saplan.methods.plan_executor import FirstEdges, PlanExecutor, RouteFinder
 from saplan.methods.policy import Policy
+from saplan.methods.structured.action_mask import ActionEffects
 from saplan.methods.structured.edge_detector import EdgeDetector
 from saplan.methods.structured.evidence import Evidence, Familiar
 from saplan.methods.structured.expected import ExpectedSearch
@@ -43,6 +45,8 @@ class StructuredAgent(eqx.Module):
     settings: StructuredSettings = eqx.field(static=True)
     outcomes: ActionOutcomes | None = None
     """What every action leads to, where moves are random."""
+    effects: ActionEffects | None = None
+    """What every action has led to; None where execution may take all of them."""
     bounds: Float[Array, "2 C K"] | None = None
     """Values of ρ below and above which a transition is not planned, because it failed there; None without any."""
     transition_model: ClassVar[str | None] = "edge detector"
@@ -77,7 +81,9 @@ class StructuredAgent(eqx.Module):
         """An action towards one transition of 𝓑, by the present state alone; an executor also uses its history."""
         states, label = jax.tree.map(lambda x: x[None], state), jnp.array([transition])
         subgoal, history = self.memory.delta[label], empty_history(1, 1)
-        action, _ = choose_actions(self.in_use.policy, self.game, self.settings, key, states, subgoal, label, history)
+        mask, policy = self.action_mask, self.in_use.policy
+        masked = None if mask is None else jnp.asarray(mask[label])
+        action, _ = choose_actions(policy, self.game, self.settings, key, states, subgoal, label, history, masked)
         return int(action[0])
 
     def executor(
@@ -93,7 +99,8 @@ class StructuredAgent(eqx.Module):
     @property
     def in_use(self) -> "StructuredAgent":
         """The agent with a policy that is shown values beyond the range of training by the nearest ones inside."""
-        return replace(self, policy=replace(self.policy, shown=self.familiar))
+        familiar = Familiar(self.evidence, hides=isinstance(self.policy.encoder, DropoutEncoder))
+        return replace(self, policy=replace(self.policy, shown=familiar))
 
     @property
     def familiar(self) -> Familiar:
@@ -154,9 +161,20 @@ class StructuredAgent(eqx.Module):
         """All transitions from a batch of nodes."""
         return Edges(*in_batches(rho, lambda batch: price_edges(self, batch, planner)))
 
+    @property
+    def action_mask(self) -> Bool[np.ndarray, "C actions"] | None:
+        """Actions that execution does not take while it attempts each entry of 𝓑."""
+        return None if self.effects is None else np.asarray(_mask(self.effects))[: len(self.memory.key)]
+
     def after_success(self, raised: Raised, rho: Float[np.ndarray, "K"], transition: int) -> Raised:
         """The added costs that remain after a success: it refutes suspicions of a boundary."""
         return refuted(np.asarray(self.evidence.met), np.asarray(self.memory.delta), raised, rho, transition)
+
+
+@interpretable
+@jax.jit
+def _mask(effects: ActionEffects) -> Bool[Array, "C actions"]:
+    return effects.mask()
 
 
 @interpretable

@@ -77,13 +77,23 @@ class Evidence(eqx.Module):
 
 
 class Familiar(eqx.Module):
-    """Shows networks the last value inside the range of training in place of one beyond it."""
+    """Shows a network the last value inside the range of training in place of one beyond it.
+
+    With many values at their ends, a combination is shown that training never met. So a network that has learnt to act
+    without them (`DropoutEncoder`) is shown none of the open-ended values where any of them lies beyond the range.
+    """
 
     evidence: Evidence
+    hides: bool = eqx.field(static=True, default=False)
 
     def __call__(self, rho: Float[Array, "... K"]) -> Float[Array, "... K"]:
-        """ρ as networks are shown it."""
-        return jnp.clip(rho, self.evidence.shown[0], self.evidence.shown[1])
+        """ρ as the network is shown it; NaN where it is hidden."""
+        low, high = self.evidence.shown
+        inside = jnp.clip(rho, low, high)
+        if not self.hides:
+            return inside
+        beyond, ends = jnp.any(inside != rho, axis=-1, keepdims=True), (low > -EXACT) | (high < EXACT)
+        return jnp.where(beyond & ends, jnp.nan, inside)
 
 
 def no_evidence(space: Product) -> Evidence:
@@ -92,13 +102,6 @@ def no_evidence(space: Product) -> Evidence:
     both = np.repeat(np.array([[EXACT], [-EXACT]], np.float32), space.size, axis=1)
     none, count = (np.zeros((2, space.size), kind) for kind in (np.float32, np.int32))
     return Evidence(*(jax.device_put(each) for each in (both, -both, count, none, none)))
-
-
-def open_sides(space: Product) -> Bool[np.ndarray, "2 K"]:
-    """Whether values of every coordinate can lie ever farther below and above."""
-    rows = [block.row() for block in space.blocks]
-    lines = [row if isinstance(row, LineRow) and not row.wound else LineRow(0.0, 0.0) for row in rows]
-    return np.array([[row.low <= -EXACT for row in lines], [row.high >= EXACT for row in lines]])
 
 
 def block_ends(space: Product) -> Float[np.ndarray, "2 K"]:
@@ -123,15 +126,15 @@ def gather_evidence(detector: EdgeDetector, space: Product, transitions: Delta, 
     nothing = no_evidence(space)
     # On a side where the block itself ends, nothing can lie beyond the range. Circles and labels have no beyond at all:
     # a change may lead from their last value to the first.
-    known, closed = jnp.array(block_ends(space)), ~np.any(open_sides(space), axis=0)
+    known, closed = jnp.array(block_ends(space)), ~np.any(space.open_sides, axis=0)
     met = jnp.where(jnp.isnan(known), jnp.stack([extreme(0.0), extreme(1.0)]), known)
     met = jnp.where(closed, nothing.shown, met)
-    shown = jnp.where(jnp.array(open_sides(space)), jnp.stack([extreme(RARE), extreme(1 - RARE)]), nothing.shown)
+    shown = jnp.where(jnp.array(space.open_sides), jnp.stack([extreme(RARE), extreme(1 - RARE)]), nothing.shown)
     full = detector(space, outcomes.rho, transitions[:, None]).success > 0
     test = partial(_test, detector, space, transitions, outcomes, valid, full == outcomes.success, shown)
     pairs = jnp.tile(jnp.arange(space.size), 2), jnp.repeat(jnp.array([False, True]), space.size)
     tested, right, lost = (x.reshape(2, -1) for x in jax.lax.map(lambda pair: test(*pair), pairs))
-    sides = jnp.array(open_sides(space))
+    sides = jnp.array(space.open_sides)
     found = Evidence(met, shown, jnp.where(sides, tested, 0), jnp.where(sides, right, 0.0), jnp.where(sides, lost, 0.0))
     gathered: Evidence = jax.tree.map(lambda x, y: jnp.where(jnp.any(valid), x, y), found, nothing)
     return gathered

@@ -16,7 +16,8 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 from saplan.algebra import Product
 from saplan.games.game import Game, State
 from saplan.methods.base import KnowledgeUpdate, Learner, Method
-from saplan.methods.encoders import AlgebraEncoder, ChangeEncoder
+from saplan.methods.encoders import AlgebraEncoder, ChangeEncoder, DropoutEncoder
+from saplan.methods.structured.action_mask import ActionEffects, count_effects, no_effects
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.edge_detector import EdgeDetector, Replay, edge_loss, empty_replay, push
 from saplan.methods.structured.evidence import gather_evidence
@@ -52,6 +53,8 @@ class StructuredKnowledge(eqx.Module):
     """Counted where moves are random."""
     past: PastRollouts | None = None
     """Earlier rollouts; None where the policy learns from the new one alone."""
+    effects: ActionEffects | None = None
+    """What every action led to; None where execution may take all of them."""
 
 
 class Structured(Method[StructuredKnowledge]):
@@ -65,7 +68,9 @@ class Structured(Method[StructuredKnowledge]):
         return structured_settings(game, paper)
 
     def encoder(self, space: Product, settings: Any) -> AlgebraEncoder:
-        return AlgebraEncoder(space) if settings.sees_rho else ChangeEncoder(space)
+        if not settings.sees_rho:
+            return ChangeEncoder(space)
+        return DropoutEncoder(space, settings.rho_dropout) if settings.rho_dropout else AlgebraEncoder(space)
 
     def judge(self, game: Game[Any]) -> Judge:
         return by_first_change(game.space)
@@ -82,8 +87,12 @@ class Structured(Method[StructuredKnowledge]):
             outcomes=empty_replay(game.space, settings.capacity, settings.outcomes),
             action_outcomes=no_outcomes(len(game.actions), settings.capacity) if settings.random_moves else None,
             past=no_rollouts(game, settings, lanes) if settings.replay else None,
+            effects=no_effects(len(game.actions), settings.capacity) if settings.mask_actions else None,
         )
         return knowledge, lanes
+
+    def action_mask(self, knowledge: StructuredKnowledge) -> Bool[Array, "C actions"] | None:
+        return None if knowledge.effects is None else knowledge.effects.mask()
 
     def proposer(
         self,
@@ -126,13 +135,16 @@ class Structured(Method[StructuredKnowledge]):
         keys = jax.random.split(key, settings.edge_steps)
         detector, moments, losses = descend(loss, before.detector, before.detector_moments, settings.edge_rate, keys)
         past, lesson = before.past, rollout
+        effects = before.effects
+        if effects is not None:
+            effects = count_effects(effects, rollout.trajectory, entry.reshape(rollout.trajectory.action.shape))
         counts = before.action_outcomes
         counts = None if counts is None else count_outcomes(counts, space, flat, entry)
         if past is not None:
             past, lesson = with_past(game, past, rollout, jax.random.fold_in(key, settings.edge_steps), settings.replay)
             entry = jnp.where(lesson.flat.changed, memory.index(space, lesson.flat.delta), NO_ENTRY)
         reward = exploration_reward(memory, detector, space, lesson.trajectory, settings)
-        knowledge = StructuredKnowledge(memory, detector, moments, positives, outcomes, counts, past)
+        knowledge = StructuredKnowledge(memory, detector, moments, positives, outcomes, counts, past, effects)
         targets = partial(transition_targets, space, settings, memory, entry, lesson)
         return KnowledgeUpdate(knowledge, targets, reward, lesson, losses)
 
@@ -145,7 +157,7 @@ class Structured(Method[StructuredKnowledge]):
         knowledge = learner.knowledge
         evidence = gather_evidence(knowledge.detector, game.space, knowledge.memory.delta, knowledge.outcomes)
         known = (*condense(knowledge.memory), evidence, game, settings, knowledge.action_outcomes)
-        return StructuredAgent(learner.policy, knowledge.detector, *known)
+        return StructuredAgent(learner.policy, knowledge.detector, *known, effects=knowledge.effects)
 
 
 def write_replays(

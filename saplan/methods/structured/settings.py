@@ -1,7 +1,7 @@
 """The numbers of the structured attribute planner."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from saplan.errors import InputError
 from saplan.games import Game
@@ -14,6 +14,8 @@ MISREADINGS = 0.005
 @dataclass(frozen=True)
 class StructuredSettings(ExploringSettings):
     """Numbers of exploration, memory 𝓑, proposals and edge detector. `structured_settings` gives those of a game."""
+
+    absent: ClassVar[dict[str, Any]] = {"mask_actions": False}
 
     alpha_surprise: float = 0.0
     """α_1: weight of -log ED in the exploration reward."""
@@ -47,6 +49,13 @@ class StructuredSettings(ExploringSettings):
     sees_rho: bool = True
     """Whether the policy sees ρ besides the observation. Without it, what is learnt at one ρ holds at all: useful where
     ρ has many values and the way to a change does not depend on it."""
+    mask_actions: bool = True
+    """Whether execution never takes an action that, in all of training, led to other changes and to nothing else that
+    is seen: it could only spoil the attempt (paper: it may take all of them)."""
+    rho_dropout: float = 0.0
+    """Share of the examples from which the policy learns to act without the attributes whose values can lie ever
+    farther out. Beyond the values of training it then sees none of them, rather than a combination that it never met.
+    """
 
     replay: int = 0
     """Earlier rollouts that the policy learns from in every update, besides the new one. Useful where a step of the
@@ -85,6 +94,8 @@ def structured_settings(game: Game[Any], paper: bool = False) -> StructuredSetti
     if game.misread:
         settings = replace(settings, rare=MISREADINGS)
     if paper:
-        ours: dict[str, Any] = {"joint": False, "doubt": 0.0, "calibrated": False, "explored_positives": True}
+        ours: dict[str, Any] = {
+            "joint": False, "doubt": 0.0, "calibrated": False, "explored_positives": True, "mask_actions": False,
+        }  # fmt: skip
         settings = replace(settings, **ours, **paper_settings(settings.credit_to_game))
     return settings

@@ -120,6 +120,11 @@ class TablePlanner:
         place = int(self.find(rho[None])[0])
         return self.explored[place].astype(float) if place >= 0 else np.zeros(self.edge.shape[1])
 
+    @property
+    def action_mask(self) -> None:
+        """No mask: its transitions are pairs of values, each seen too seldom to know what never leads to it."""
+        return None
+
     def after_success(self, raised: Raised, rho: Float[np.ndarray, "K"], transition: int) -> Raised:
         """All of them: a table does not generalise, so a success says nothing about other places."""
         return raised

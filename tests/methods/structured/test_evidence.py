@@ -13,8 +13,9 @@ from saplan.algebra import Cyclic, Natural, Product
 from saplan.goals import parse_goal
 from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings
 from saplan.methods.base import train_chunk
+from saplan.methods.encoders import AlgebraEncoder, DropoutEncoder
 from saplan.methods.structured.agent import StructuredAgent
-from saplan.methods.structured.evidence import Familiar, no_evidence, open_sides
+from saplan.methods.structured.evidence import Familiar, no_evidence
 from saplan.planning import Outcome
 from tests.methods.probe import METHOD, SMALL, UPDATES, Corridor, standing
 
@@ -100,6 +101,35 @@ def test_networks_are_shown_the_last_value_of_the_range() -> None:
     np.testing.assert_array_equal(shown, [[last, 1.0], [1.0, 0.0]])
 
 
+def test_a_network_that_can_do_without_them_is_shown_no_open_ended_values_beyond_the_range() -> None:
+    agent = trained(1000, 32)
+    shown = np.asarray(Familiar(agent.evidence, hides=True)(jnp.array([[FAR, 1.0], [1.0, 0.0]])))
+    np.testing.assert_array_equal(shown, [[np.nan, 1.0], [1.0, 0.0]])
+
+
+def test_hidden_coordinates_have_no_features_but_a_flag() -> None:
+    space = Product.of(count=Natural(), lamp=Cyclic(2), other=Natural())
+    plain, encoder = AlgebraEncoder(space), DropoutEncoder(space, 0.5)
+    rho = jnp.array([[3.0, 1.0, 2.0], [0.0, 1.0, 0.0]])
+    seen = encoder.state(rho)
+    assert seen.shape == (2, encoder.state_width)
+    np.testing.assert_array_equal(seen[:, :-1], plain.state(rho))
+    np.testing.assert_array_equal(seen[:, -1], 0)
+    hidden = encoder.state(jnp.array([[np.nan, 1.0, np.nan], [np.nan, 1.0, np.nan]]))
+    np.testing.assert_array_equal(hidden[0], hidden[1])
+    lamp = np.asarray(plain.state(rho))[0] * np.repeat([0, 1, 0], [block.width for block in space.blocks])
+    np.testing.assert_array_equal(hidden[0, :-1], lamp)
+    assert float(hidden[0, -1]) == 1
+
+
+def test_a_share_of_the_examples_hides_the_open_ended_values() -> None:
+    space = Product.of(count=Natural(), lamp=Cyclic(2))
+    rho = jnp.ones((8, 2))
+    np.testing.assert_array_equal(AlgebraEncoder(space).drop(rho), rho)
+    dropped = np.asarray(DropoutEncoder(space, 0.25).drop(rho))
+    np.testing.assert_array_equal(np.isnan(dropped), np.array([[True, False]] * 2 + [[False, False]] * 6))
+
+
 def test_without_evidence_nothing_is_shown_otherwise() -> None:
     space = Binned().space
     nothing = no_evidence(space)
@@ -108,7 +138,7 @@ def test_without_evidence_nothing_is_shown_otherwise() -> None:
     assert not np.asarray(nothing.present).any()
     assert not np.asarray(nothing.beyond(rho)).any()
     assert nothing.sentences(space, np.asarray(rho)) == ()
-    np.testing.assert_array_equal(open_sides(space), [[False, False], [True, False]])
+    np.testing.assert_array_equal(space.open_sides, [[False, False], [True, False]])
 
 
 def test_a_suspected_boundary_is_planned_around_but_never_the_end() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from saplan.algebra import Categorical, Circle, Cyclic, Dihedral, Homogeneous, Integer, Natural, Product, Real
 from saplan.methods.structured.edge_detector import EdgeDetector, empty_replay
-from saplan.methods.structured.evidence import gather_evidence, open_sides
+from saplan.methods.structured.evidence import gather_evidence
 from saplan.methods.structured.suspicion import ENOUGH, boundaries, refuted
 
 MET = np.array([[0.0, 0.0], [3.0, 3.0]], np.float32)
@@ -45,7 +45,7 @@ def test_only_lines_have_a_beyond() -> None:
         count=Natural(), place=Integer(), dial=Cyclic(3), angle=Circle(), piece=Dihedral(4),
         door=Categorical(("open", "shut")), amount=Real(), share=Real(0.1, 0.0, 1.0), far=Homogeneous(Integer()),
     )  # fmt: skip
-    below, above = open_sides(space)
+    below, above = space.open_sides
     assert [name for name, side in zip(space.names, below, strict=True) if side] == ["place", "amount", "far"]
     assert [name for name, side in zip(space.names, above, strict=True) if side] == ["count", "place", "amount", "far"]
     dials = Product.of(dial=Cyclic(3), piece=Dihedral(4))
