@@ -14,10 +14,10 @@ from saplan.games.mining import in_box
 from saplan.games.wrapper import GameWrapper
 from saplan.goals import Goal
 from saplan.methods.ablations import FULL, ablated
-from saplan.methods.base import Learner
 from saplan.methods.registry import find_method
 from saplan.methods.structured.learner import Structured, StructuredKnowledge
 from saplan.methods.targets import Rollout
+from saplan.methods.update import Learner
 from saplan.training.config import RunConfig
 
 SEEDS, TASKS, TASK_SEED = 5, 500, 7_000

@@ -28,11 +28,11 @@ import saplan
 from saplan.experiments.result_file import write_result
 from saplan.methods.structured.learnt_model import learnt_model
 from saplan.planning.algebraic import AlgebraicPlan, find_plan
-from saplan.planning.checker import check
+from saplan.planning.integer_program import Status
 from saplan.planning.needs import Feasible
 from saplan.planning.problem import Problem
-from saplan.planning.program import Status
 from saplan.planning.proof import find_certificate
+from saplan.planning.proof_checker import check
 from tests.planning.known_worlds import TechTree, always, exchange, lights_out, wide_world
 from tests.planning.small_problems import SmallProblem
 

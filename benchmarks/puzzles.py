@@ -24,10 +24,10 @@ import numpy as np
 
 import saplan
 from saplan.planning.certificate import unreachable_because
-from saplan.planning.checker import check
 from saplan.planning.modular import eliminate
 from saplan.planning.problem import Problem
 from saplan.planning.proof import find_certificate
+from saplan.planning.proof_checker import check
 from saplan.planning.route import Outcome
 from saplan.storage.json_data import read_json, write_json
 from saplan.training.loop import Loop

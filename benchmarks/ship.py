@@ -16,11 +16,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from saplan.methods.base import Learner
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.evidence import gather_evidence
 from saplan.methods.structured.learner import Structured, StructuredKnowledge, write_replays
 from saplan.methods.structured.memory import NO_ENTRY, PER_ENTRY
+from saplan.methods.update import Learner
 from saplan.storage.json_data import read_json
 from saplan.training.provenance import code, command
 from saplan.training.store import MANIFEST, load_agent, save_agent, shipped

@@ -36,9 +36,9 @@ from peers import JAX_VARIANTS, matmul_limit, ppo_flops, train_sb3, xminigrid_tr
 from saplan.cli.threads import THREADS
 from saplan.experiments.result_file import write_result
 from saplan.games import GAMES, Game, make_game
-from saplan.methods.base import Learner, train_chunk
 from saplan.methods.structured.learner import Structured, StructuredKnowledge
 from saplan.methods.structured.settings import StructuredSettings, structured_settings
+from saplan.methods.update import Learner, train_chunk
 
 UPDATES = 4
 """Updates per compiled call."""

@@ -24,10 +24,10 @@ from common import describe, make_parser, progress, setting, text_table
 
 from saplan.experiments.result_file import write_result
 from saplan.games import GAMES, Game, make_game
-from saplan.methods.base import Learner, improve_q, scaled_reward, train_chunk
 from saplan.methods.structured.learner import Structured, StructuredKnowledge
 from saplan.methods.structured.settings import StructuredSettings, structured_settings
 from saplan.methods.targets import value_rollout
+from saplan.methods.update import Learner, improve_q, scaled_reward, train_chunk
 from saplan.rl.optim import descend, shuffle
 
 METHOD = Structured()

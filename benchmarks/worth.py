@@ -30,7 +30,7 @@ from saplan.games import GAMES, make_game
 from saplan.games.game import Game
 from saplan.methods.oracle.agent import Oracle
 from saplan.methods.registry import find_method
-from saplan.perception.found import FoundAttribute, with_space
+from saplan.perception.found_space import FoundAttribute, with_space
 from saplan.perception.suggest import suggest_space
 from saplan.storage.json_data import read_json, write_json
 from saplan.training.config import run_config

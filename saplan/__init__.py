@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from saplan.methods.structured.agent import StructuredAgent
     from saplan.methods.structured.settings import StructuredSettings
     from saplan.methods.unstructured.settings import UnstructuredSettings
-    from saplan.perception.found import raw_space, with_space
+    from saplan.perception.found_space import raw_space, with_space
     from saplan.perception.suggest import Suggestion, suggest_space
     from saplan.planning.route import Plan
     from saplan.rl.settings import Settings
@@ -73,7 +73,7 @@ _HOMES = {
     "saplan.methods.executor": ("EvalResult",),
     "saplan.methods.agent": ("Agent", "PlannerSettings"),
     "saplan.methods.structured.agent": ("StructuredAgent",),
-    "saplan.perception.found": ("raw_space", "with_space"),
+    "saplan.perception.found_space": ("raw_space", "with_space"),
     "saplan.perception.suggest": ("Suggestion", "suggest_space"),
     "saplan.planning.route": ("Plan",),
     "saplan.methods.registry": ("settings_for",),

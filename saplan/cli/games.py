@@ -60,7 +60,7 @@ def print_games(options: Games, chosen: list[Any]) -> None:
     """Prints the rule cards, and writes the pictures if a directory is given."""
     import json
 
-    from saplan.games.rules import rule_card, rule_data
+    from saplan.games.rule_cards import rule_card, rule_data
     from saplan.render.ansi import strong
     from saplan.render.canvas import save_png
     from saplan.render.pixels import draw

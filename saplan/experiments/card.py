@@ -9,7 +9,7 @@ from typing import Any
 from saplan.experiments.evaluation_report import evaluation_data
 from saplan.experiments.run_plot import plot_run
 from saplan.games import Game
-from saplan.games.rules import rule_card
+from saplan.games.rule_cards import rule_card
 from saplan.methods.agent import DEFAULT_PLANNER, Agent
 from saplan.render.canvas import save_png
 from saplan.render.pixels import draw

@@ -41,6 +41,7 @@ HINDSIGHT = {**LEARNER, **_defaults("relabel")}
 TRAIL = {**HINDSIGHT, **_defaults("repeat_cost")}
 HANDOVER = {**TRAIL, **_defaults("handover", "restart")}
 JOINT = {**HANDOVER, **_defaults("joint")}
+MASK = {**JOINT, **_defaults("mask_actions")}
 
 PAPER_VARIANTS = {
     "paper": Variant("the paper's variant", paper=True),
@@ -55,9 +56,9 @@ LADDER = {
     "add-trail": Variant("and the history against circles", TRAIL, paper=True, planner=ONE_OUTPUT),
     "add-handover": Variant("and games that both policies play", HANDOVER, paper=True, planner=ONE_OUTPUT),
     "add-joint": Variant("and joint counts", JOINT, paper=True, planner=ONE_OUTPUT),
+    "add-mask": Variant("and a mask for actions that only spoil an attempt", MASK, paper=True, planner=ONE_OUTPUT),
 }
-"""From the paper's variant to the default, each with everything above it. The default also has calibrated heads and
-the mask of actions."""
+"""From the paper's variant to the default, each with everything above it. Calibrated heads lead to the default."""
 REMOVALS = {
     "no-counts": Variant("without visit counts in proposals", {"uniform": 1.0}),
     "no-filter": Variant("without the edge detector's filter p_0", {"threshold": 0.0}),

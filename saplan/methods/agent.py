@@ -11,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 from saplan.algebra import Product
 from saplan.games import Game
 from saplan.games.game import change_between
-from saplan.games.rules import changed_text, name_of
+from saplan.games.rule_cards import changed_text, name_of
 from saplan.games.sight import LimitedSight
 from saplan.goals import Goal, parse_goal
 from saplan.planning import Plan

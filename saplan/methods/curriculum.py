@@ -20,12 +20,12 @@ from saplan.games import GAMES
 from saplan.games.game import Game, State
 from saplan.goals import HAIR, Goal
 from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings, first_action
-from saplan.methods.base import KnowledgeUpdate, Learner, Method
 from saplan.methods.decision import Decision
 from saplan.methods.encoders import GoalEncoder
 from saplan.methods.executor import PolicyExecutor
 from saplan.methods.policy import Policy
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step
+from saplan.methods.update import KnowledgeUpdate, Learner, Method
 from saplan.planning import Outcome, Plan
 from saplan.rl.rollout import Change, Judge, Proposal, Propose, RolloutState, StepOutcome, Trajectory
 from saplan.rl.settings import GRADIENT_SETTINGS, Settings

@@ -4,10 +4,10 @@ from typing import Any
 
 from saplan.errors import unknown_name
 from saplan.games import Game
-from saplan.methods.base import Method
 from saplan.methods.curriculum import Curriculum
 from saplan.methods.structured.learner import Structured
 from saplan.methods.unstructured.learner import Unstructured
+from saplan.methods.update import Method
 from saplan.rl.settings import Settings
 
 METHODS: dict[str, Method[Any]] = {method.name: method for method in (Structured(), Unstructured(), Curriculum())}

@@ -8,10 +8,10 @@ from jaxtyping import Float, Float32, Int
 from saplan.planning.counts import Cut, solve
 from saplan.planning.graph import Edges, Graph
 from saplan.planning.heuristic import potential
+from saplan.planning.integer_program import DEFAULT_LIMITS, Limits, Status
 from saplan.planning.needs import Feasible
 from saplan.planning.ordering import Feasibility, order
 from saplan.planning.problem import ROUND, Problem
-from saplan.planning.program import DEFAULT_LIMITS, Limits, Status
 from saplan.planning.proof import find_certificate
 from saplan.planning.route import Outcome
 from saplan.planning.search import search_in

@@ -2,7 +2,7 @@
 
 A ρ on any path is the start plus Σ n_j δρ_j with counts n_j that are not negative. Linear programs over the counts give
 the most and the least of every attribute. Anything that they rule out is unreachable; anything that they allow may
-still be. `proof` finds the certificate behind the words, and `checker` checks it.
+still be. `proof` finds the certificate behind the words, and `proof_checker` checks it.
 """
 
 import math
@@ -18,11 +18,11 @@ from saplan.algebra import Categorical
 from saplan.algebra.real import Continuous
 from saplan.games import Game
 from saplan.goals import Goal, format_goal
-from saplan.planning.checker import PARITY, Modular, RowName, Weighted, Weights, exact_rows
 from saplan.planning.counts import solve
 from saplan.planning.equation import build_equation
 from saplan.planning.problem import Problem
 from saplan.planning.proof import find_certificate
+from saplan.planning.proof_checker import PARITY, Modular, RowName, Weighted, Weights, exact_rows
 
 SLACK = 1e-6
 NAMED = 3

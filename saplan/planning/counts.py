@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from saplan.planning.equation import Equation, build_equation
+from saplan.planning.integer_program import CLOSE, DEFAULT_LIMITS, Answer, Limits, Program, Status
 from saplan.planning.landmarks import add_landmarks, enabled_changes
 from saplan.planning.modular import solve_modular
 from saplan.planning.problem import Problem
-from saplan.planning.program import CLOSE, DEFAULT_LIMITS, Answer, Limits, Program, Status
 
 SPARE = 16.0
 """Changes of the highest cost that a plan may make beyond half as much again as the linear relaxation."""

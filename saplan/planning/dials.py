@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from saplan.planning.graph import EdgeFunction, Edges, Raised, raised_at
+from saplan.planning.integer_program import Answer, Status
 from saplan.planning.modular import solve_modular
 from saplan.planning.problem import Problem
-from saplan.planning.program import Answer, Status
 from saplan.planning.route import Outcome, Plan, PlannedTransition, Successors, known, to_tuple
 
 DENIED = 5.0

@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from saplan.algebra import CircleRow, LineRow
+from saplan.planning.integer_program import Program
 from saplan.planning.landmarks import Dial
 from saplan.planning.problem import Problem
-from saplan.planning.program import Program
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from jaxtyping import Bool, Float
 
 from saplan.algebra import LineRow
 from saplan.planning.equation import Equation, build_equation
+from saplan.planning.integer_program import Program
 from saplan.planning.landmarks import enabled_changes
 from saplan.planning.problem import Problem
-from saplan.planning.program import Program
 
 NOISE = 1e-9
 """Prices below this are rounding."""

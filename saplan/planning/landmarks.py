@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from saplan.algebra import LineRow
+from saplan.planning.integer_program import Program
 from saplan.planning.problem import Problem
-from saplan.planning.program import Program
 
 FLOW_COLUMNS = 20_000
 """Columns of all paths to the values of a dial; beyond it paths are left out, and the ordering has to notice."""

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from saplan.algebra import CircleRow
+from saplan.planning.integer_program import Answer, Status
 from saplan.planning.problem import Problem
-from saplan.planning.program import Answer, Status
 
 LISTED = 2**16
 """Sums of changes that change nothing, at most."""

@@ -1,4 +1,4 @@
-"""Finds certificates that a goal is unreachable; `checker` checks them.
+"""Finds certificates that a goal is unreachable; `proof_checker` checks them.
 
 Three reasons are tried, from the most to the least readable: weights that no change raises (a linear program), weights
 under which every change adds a whole number (integer elimination), and a split on the count of a change with a reason
@@ -12,7 +12,9 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
-from saplan.planning.checker import (
+from saplan.planning.landmarks import enabled_changes
+from saplan.planning.problem import Problem
+from saplan.planning.proof_checker import (
     Bounds,
     Certificate,
     ExactRow,
@@ -26,8 +28,6 @@ from saplan.planning.checker import (
     exact_rows,
     proves,
 )
-from saplan.planning.landmarks import enabled_changes
-from saplan.planning.problem import Problem
 
 DENOMINATORS = (1, 12, 1000, 10**6)
 """Rounding of weights, from the simplest numbers on."""

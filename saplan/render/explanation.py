@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from saplan.algebra import Product
-from saplan.games.rules import name_of
+from saplan.games.rule_cards import name_of
 from saplan.goals import meets
 from saplan.interpreter.program import interpretable
 from saplan.methods.agent import Agent

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from saplan.errors import NoPathError
 from saplan.games.game import uncertain_attributes
-from saplan.games.rules import changed_text, name_of
+from saplan.games.rule_cards import changed_text, name_of
 from saplan.goals import format_goal, parse_goal
 from saplan.methods.agent import DEFAULT_PLANNER, Agent, PlannerSettings, one_goal
 from saplan.methods.executor import Attempt

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float
 
 from saplan.errors import InputError
 from saplan.games.game import Game, State, change_between
-from saplan.games.rules import name_of
+from saplan.games.rule_cards import name_of
 from saplan.games.scene import Scene
 from saplan.goals import Goal, format_goal, parse_goal
 from saplan.interpreter.program import interpretable

@@ -8,12 +8,12 @@ from typing import Any
 from saplan.errors import InputError
 from saplan.games import GAMES, Game, make_game
 from saplan.games.grid import MapRules
-from saplan.games.rules import check_rules
+from saplan.games.rule_cards import check_rules
 from saplan.games.wrapper import GameWrapper
 from saplan.methods.ablations import FULL, Ablated, ablated
 from saplan.methods.registry import find_method
 from saplan.perception.fitted import FittedGame, read_fitted
-from saplan.perception.found import FoundGame, found_from_json, found_to_json, with_space
+from saplan.perception.found_space import FoundGame, found_from_json, found_to_json, with_space
 from saplan.rl.settings import Settings
 from saplan.storage.files import replace_file
 from saplan.storage.json_data import is_whole, through_json

@@ -13,8 +13,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from saplan.errors import InputError, NotFiniteError
 from saplan.games.world_errors import readable_errors
 from saplan.methods.agent import Agent, planner_settings_for
-from saplan.methods.base import Report, train_chunk, train_chunk_of_each
 from saplan.methods.registry import find_method
+from saplan.methods.update import Report, train_chunk, train_chunk_of_each
 from saplan.rl.finite import NO_FAULT, name_fault
 from saplan.storage.arrays import outline_of
 from saplan.training.checkpoint import LARGEST, Checkpoint, HostState

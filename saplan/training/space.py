@@ -12,7 +12,7 @@ from saplan.games.game import Game
 from saplan.methods.policy import exploration_preference
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.settings import StructuredSettings
-from saplan.perception.found import FoundGame, found_from_json, with_space
+from saplan.perception.found_space import FoundGame, found_from_json, with_space
 from saplan.perception.suggest import Suggestion, suggest
 from saplan.perception.transitions import Transitions, play_freely
 from saplan.storage.json_data import read_json

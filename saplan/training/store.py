@@ -8,7 +8,7 @@ import numpy as np
 
 from saplan.errors import InputError, unknown_name
 from saplan.games import GAMES, Game
-from saplan.games.rules import with_rules
+from saplan.games.rule_cards import with_rules
 from saplan.games.wrapper import unwrapped
 from saplan.methods.agent import Agent
 from saplan.methods.oracle.agent import Oracle

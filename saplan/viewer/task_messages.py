@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from saplan.games import Game
-from saplan.games.rules import name_of
+from saplan.games.rule_cards import name_of
 from saplan.methods.agent import Agent
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.planning.certificate import Arithmetic

@@ -11,7 +11,7 @@ from typing import Any
 
 from saplan.errors import InputError, unknown_name
 from saplan.games import GAMES, Game
-from saplan.games.rules import with_rules
+from saplan.games.rule_cards import with_rules
 from saplan.training.shipped import ORACLE, STRUCTURED, shipped_methods, shipped_steps, steps_trained
 
 

@@ -11,7 +11,7 @@ from saplan.errors import InputError
 from saplan.games import Exchange, Mining, Switches
 from saplan.games.game import Game
 from saplan.games.grid import EDGE_WORDS, OFFSETS, RIM, WINDOW, MapRules
-from saplan.games.rules import with_rules
+from saplan.games.rule_cards import with_rules
 from saplan.games.sight import LimitedSight, kinds_of, limited
 from tests.games.golden import digest_of_play
 

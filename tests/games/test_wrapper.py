@@ -22,7 +22,7 @@ from saplan.methods.policy import Policy
 from saplan.methods.structured.settings import StructuredSettings
 from saplan.methods.unstructured.rounding import Rounded
 from saplan.perception.fitted import FittedGame, Perceived
-from saplan.perception.found import FoundGame
+from saplan.perception.found_space import FoundGame
 
 SIDE = 16
 

@@ -14,10 +14,10 @@ from saplan.algebra import Cyclic, Natural, Product
 from saplan.games.game import Game, Words
 from saplan.games.scene import Scene
 from saplan.goals import Goal, exactly
-from saplan.methods.base import Learner, train_chunk
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.learner import Structured, StructuredKnowledge
 from saplan.methods.structured.settings import StructuredSettings
+from saplan.methods.update import Learner, train_chunk
 
 LEFT, RIGHT, PRESS = range(3)
 COUNT_UP, TOGGLE = (1.0, 0.0), (0.0, 1.0)

@@ -12,11 +12,11 @@ from saplan.errors import InputError
 from saplan.games import GAMES, make_game
 from saplan.goals import Goal
 from saplan.methods.ablations import Ablated
-from saplan.methods.base import train_chunk
 from saplan.methods.curriculum import Curriculum, ahead, draw_goals, reached
 from saplan.methods.oracle.agent import Oracle
 from saplan.methods.targets import value_rollout
 from saplan.methods.unstructured.rounding import Rounded
+from saplan.methods.update import train_chunk
 from saplan.perception.fitted import FittedGame
 from saplan.rl.rollout import fresh_maps
 from tests.methods.probe import GAME

@@ -12,7 +12,7 @@ from saplan.games import task_set
 from saplan.methods.agent import DEFAULT_PLANNER, Agent
 from saplan.methods.decision import Decision
 from saplan.methods.structured import agent as structured
-from saplan.methods.structured import expected, pricing
+from saplan.methods.structured import expected_search, pricing
 from saplan.planning import Outcome
 from saplan.render.explanation import explain
 from saplan.render.narrate import tell_json
@@ -80,7 +80,7 @@ def test_nothing_is_asked_again_to_explain_a_decision(game: str, monkeypatch: py
         asked.append(rho)
         return price(agent, rho, planner)
 
-    monkeypatch.setattr(expected, "price_spread", asking)
+    monkeypatch.setattr(expected_search, "price_spread", asking)
     explanation = explain(agent, decision)
     assert len(explanation.path) > 1
     assert not any(np.array_equal(rho[0], executor.rho[0]) for rho in asked), "the present ρ was priced to decide"

@@ -13,11 +13,11 @@ import pytest
 from saplan.errors import InputError
 from saplan.games import GAMES
 from saplan.methods.agent import PAPER_PLANNER
-from saplan.methods.base import train_chunk
 from saplan.methods.policy_gradient import JudgedSteps, clipped_loss, judged_steps, standardised
 from saplan.methods.registry import METHODS
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.targets import value_rollout
+from saplan.methods.update import train_chunk
 from saplan.rl.rollout import Trajectory
 from saplan.rl.settings import paper_settings
 from tests.methods.probe import COUNT_UP, GAME, LEFT, METHOD, PRESS, RIGHT, SMALL, TOGGLE, standing

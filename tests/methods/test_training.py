@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
-from saplan.methods.base import train_chunk, train_chunk_of_each
 from saplan.methods.executor import choose_actions
+from saplan.methods.update import train_chunk, train_chunk_of_each
 from saplan.planning import Outcome
 from saplan.rl.repeated_actions import empty_history
 

@@ -17,7 +17,7 @@ from saplan.errors import InputError
 from saplan.games import make_game
 from saplan.goals import Goal
 from saplan.perception.dictionary import Candidate, circular_orders
-from saplan.perception.found import FoundAttribute, found_from_json, found_to_json, raw_space, with_space
+from saplan.perception.found_space import FoundAttribute, found_from_json, found_to_json, raw_space, with_space
 from saplan.perception.suggest import Suggestion, Verdict, suggest
 from saplan.perception.transitions import Transitions, play_freely
 

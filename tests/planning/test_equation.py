@@ -9,11 +9,11 @@ from saplan.errors import InputError
 from saplan.games import Exchange
 from saplan.goals import meets
 from saplan.planning.algebraic import AlgebraicPlan, find_plan
-from saplan.planning.checker import check
 from saplan.planning.counts import solve
+from saplan.planning.integer_program import Limits, Status
 from saplan.planning.problem import Problem
-from saplan.planning.program import Limits, Status
 from saplan.planning.proof import find_certificate
+from saplan.planning.proof_checker import check
 from tests.planning.known_worlds import (
     TechTree,
     always,

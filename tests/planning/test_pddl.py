@@ -9,10 +9,10 @@ from saplan.algebra import Categorical, Cyclic, Exogenous, Integer, Natural, Pro
 from saplan.errors import InputError
 from saplan.planning.algebraic import find_plan
 from saplan.planning.dot import write_dot
+from saplan.planning.integer_program import Status
 from saplan.planning.needs import Needs
 from saplan.planning.pddl import follow, read_actions, write_domain, write_problem
 from saplan.planning.problem import Problem
-from saplan.planning.program import Status
 from tests.loading import load
 from tests.planning.known_worlds import TechTree, exchange, lights_out, switches
 from tests.planning.small_problems import SmallProblem

@@ -9,12 +9,12 @@ import pytest
 from saplan.algebra import Categorical, Cyclic, Dihedral, Integer, Natural, Product, Real
 from saplan.planning.algebraic import find_plan
 from saplan.planning.certificate import unreachable_because
-from saplan.planning.checker import Certificate, Modular, Split, Weighted, check
+from saplan.planning.integer_program import Limits, Status
 from saplan.planning.needs import Needs
 from saplan.planning.parity import is_parity, parities
 from saplan.planning.problem import Problem
-from saplan.planning.program import Limits, Status
 from saplan.planning.proof import find_certificate, fractional_weights
+from saplan.planning.proof_checker import Certificate, Modular, Split, Weighted, check
 from tests.planning.known_worlds import exchange, posed, switches
 from tests.planning.small_problems import SmallProblem
 

@@ -20,8 +20,8 @@ import saplan
 from saplan.envs.episodes import Host
 from saplan.errors import InputError
 from saplan.methods.agent import DEFAULT_PLANNER
-from saplan.methods.base import train_chunk
 from saplan.methods.structured.agent import StructuredAgent
+from saplan.methods.update import train_chunk
 from saplan.planning import Outcome
 from saplan.rl.finite import NO_FAULT, name_fault
 from saplan.training import loop as loop_module

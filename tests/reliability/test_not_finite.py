@@ -16,7 +16,7 @@ from saplan.cli import main
 from saplan.errors import NotFiniteError
 from saplan.games import Switches
 from saplan.games.grid import MapRules
-from saplan.methods import base
+from saplan.methods import update
 from saplan.methods.structured import learner
 from saplan.training.loop import Loop
 from saplan.training.run_directory import reopen_run
@@ -99,7 +99,7 @@ SPOILT = [
 def test_rewards_losses_and_gradients(
     monkeypatch: pytest.MonkeyPatch, name: str, spoil: Any, value: float, culprit: str
 ) -> None:
-    home = base if hasattr(base, name) else learner
+    home = update if hasattr(update, name) else learner
     monkeypatch.setattr(home, name, spoil(getattr(home, name), 3, value))
     config = tiny_config(lanes=16, rollout=4, hidden=8 + SPOILT.index((name, spoil, value, culprit)) + 1)
     text, updates = caught(config)

@@ -11,7 +11,7 @@ from saplan.algebra import Circle, Cyclic, Dihedral
 from saplan.cli import main
 from saplan.errors import InputError
 from saplan.games import make_game
-from saplan.perception.found import FoundAttribute, FoundGame, with_space
+from saplan.perception.found_space import FoundAttribute, FoundGame, with_space
 from saplan.training import space
 from saplan.training.config import run_config
 from saplan.training.store import load_agent

@@ -22,8 +22,8 @@ from saplan.methods.policy import Policy
 from saplan.methods.structured.action_mask import ActionEffects
 from saplan.methods.structured.edge_detector import EdgeDetector
 from saplan.methods.structured.evidence import Evidence, Familiar
-from saplan.methods.structured.expected import ExpectedSearch
-from saplan.methods.structured.guided import GuidedSearch
+from saplan.methods.structured.expected_search import ExpectedSearch
+from saplan.methods.structured.guided_search import GuidedSearch
 from saplan.methods.structured.memory import Memory, Visited
 from saplan.methods.structured.outcomes import ActionOutcomes, OutcomeExecutor
 from saplan.methods.structured.pricing import in_batches, price_edges, price_first

@@ -15,7 +15,6 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product
 from saplan.games.game import Game, State
-from saplan.methods.base import KnowledgeUpdate, Learner, Method
 from saplan.methods.encoders import AlgebraEncoder, ChangeEncoder, DropoutEncoder
 from saplan.methods.structured.action_mask import ActionEffects, count_effects, no_effects
 from saplan.methods.structured.agent import StructuredAgent
@@ -36,6 +35,7 @@ from saplan.methods.structured.past_rollouts import PastRollouts, no_rollouts, w
 from saplan.methods.structured.proposals import proposal_weights
 from saplan.methods.structured.settings import StructuredSettings, structured_settings
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step, for_each_used
+from saplan.methods.update import KnowledgeUpdate, Learner, Method
 from saplan.rl.few_lanes import where_wanted
 from saplan.rl.optim import ADAM, descend
 from saplan.rl.rollout import Judge, Proposal, Propose, RolloutState, Trajectory, by_first_change

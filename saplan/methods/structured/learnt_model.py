@@ -18,9 +18,9 @@ from saplan.methods.structured.agent import StructuredAgent
 from saplan.planning import Edges
 from saplan.planning.algebraic import find_plan
 from saplan.planning.certificate import unreachable_because
+from saplan.planning.integer_program import Status
 from saplan.planning.needs import Needs, read_needs
 from saplan.planning.problem import Problem
-from saplan.planning.program import Status
 
 WALKS, LENGTH = 64, 48
 """Random walks through the model, and their changes."""

@@ -21,7 +21,7 @@ from saplan.methods.decision import Decision
 from saplan.methods.executor import Executor
 from saplan.methods.structured.memory import cell
 from saplan.planning import Outcome
-from saplan.planning.chances import ChanceGraph, Chances
+from saplan.planning.random_moves import ChanceGraph, Chances
 from saplan.rl.rollout import Trajectory
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from jaxtyping import Array, Float, Int, Int32, PRNGKeyArray
 
 from saplan.algebra import Product, Rho
 from saplan.games.game import Game, State
-from saplan.methods.base import KnowledgeUpdate, Learner, Method
 from saplan.methods.encoders import OneHotEncoder
 from saplan.methods.targets import Rollout, Subgoals, Targets, ValuedRollout, by_step, for_each_used
 from saplan.methods.unstructured.agent import UnstructuredAgent
 from saplan.methods.unstructured.rounding import rounded
 from saplan.methods.unstructured.settings import UnstructuredSettings, unstructured_settings
 from saplan.methods.unstructured.table import NONE, Table, count_changes, count_tries, empty_table
+from saplan.methods.update import KnowledgeUpdate, Learner, Method
 from saplan.rl.rollout import Change, Judge, Proposal, Propose, RolloutState, StepOutcome
 
 

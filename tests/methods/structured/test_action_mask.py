@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from saplan.methods.base import train_chunk
 from saplan.methods.structured.action_mask import ENOUGH, ActionEffects, count_effects, no_effects
 from saplan.methods.structured.agent import StructuredAgent
+from saplan.methods.update import train_chunk
 from saplan.rl.rollout import Trajectory
 from tests.methods.probe import COUNT_UP, LEFT, METHOD, PRESS, RIGHT, SMALL, TOGGLE, Corridor, CorridorState, standing
 from tests.methods.structured.opinions import steps_of

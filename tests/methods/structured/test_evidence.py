@@ -12,10 +12,10 @@ import pytest
 from saplan.algebra import Cyclic, Natural, Product
 from saplan.goals import parse_goal
 from saplan.methods.agent import DEFAULT_PLANNER, PlannerSettings
-from saplan.methods.base import train_chunk
 from saplan.methods.encoders import AlgebraEncoder, DropoutEncoder
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.evidence import Familiar, no_evidence
+from saplan.methods.update import train_chunk
 from saplan.planning import Outcome
 from tests.methods.probe import METHOD, SMALL, UPDATES, Corridor, standing
 

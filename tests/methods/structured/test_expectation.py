@@ -10,7 +10,7 @@ import numpy as np
 from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.evidence import Evidence
-from saplan.methods.structured.expected import ExpectedSearch
+from saplan.methods.structured.expected_search import ExpectedSearch
 from saplan.methods.structured.memory import Visited
 from saplan.methods.structured.pricing import SURE, price_spread
 from saplan.planning import Landscape

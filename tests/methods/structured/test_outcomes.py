@@ -16,7 +16,7 @@ from saplan.envs.jax_env import JaxWorld, jax_world
 from saplan.methods.agent import DEFAULT_PLANNER
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.outcomes import OutcomeExecutor, chances_of
-from saplan.planning.chances import ChanceGraph, Chances
+from saplan.planning.random_moves import ChanceGraph, Chances
 from tests.reliability.tiny import SIZES
 
 GOAL, START = 5, 2

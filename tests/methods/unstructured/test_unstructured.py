@@ -10,12 +10,12 @@ import numpy as np
 from saplan.games import make_game
 from saplan.goals import Goal
 from saplan.methods.agent import DEFAULT_PLANNER
-from saplan.methods.base import train_chunk
 from saplan.methods.encoders import OneHotEncoder
 from saplan.methods.unstructured.agent import TablePlanner, UnstructuredAgent
 from saplan.methods.unstructured.learner import Unstructured, draw_neighbour
 from saplan.methods.unstructured.rounding import rounded
 from saplan.methods.unstructured.settings import UnstructuredSettings
+from saplan.methods.update import train_chunk
 from saplan.rl.settings import ExploringSettings
 from tests.methods.probe import GAME, PRESS, RIGHT, SMALL, standing
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from saplan.planning.chances import ChanceGraph, Chances
+from saplan.planning.random_moves import ChanceGraph, Chances
 
 PATIENCE = 0.99
 GRAIN = np.ones(1, np.float32)

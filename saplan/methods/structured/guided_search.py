@@ -22,9 +22,9 @@ from saplan.planning import AnyRoute, DialRoute, Edges, Graph, Outcome, Raised, 
 from saplan.planning.algebraic import find_plan
 from saplan.planning.certificate import unreachable_because
 from saplan.planning.heuristic import Potentials, read_levels
+from saplan.planning.integer_program import DEFAULT_LIMITS, Limits, Status
 from saplan.planning.needs import Needs, read_needs
 from saplan.planning.problem import Problem
-from saplan.planning.program import DEFAULT_LIMITS, Limits, Status
 from saplan.planning.search import route_along, search_in
 
 if TYPE_CHECKING:
