@@ -87,7 +87,11 @@ def kinds_of(words: Int[Array, "..."]) -> Int[Array, "..."]:
 
 @partial(jax.jit, static_argnums=1)
 def limit(words: Int16[Array, "all"], sight: Sight) -> Int16[Array, "shown"]:
-    """The nearest words of every kind, as many as the sight has of it, in its number of slots."""
+    """The nearest words of every kind, as many as the sight has of it, in its number of slots.
+
+    An item beyond the rim appears where the nearest of its kind does: a policy that sees several items far off in
+    opposite directions wanders between them.
+    """
     words = words.astype(jnp.int32)
     edges, items = words[:EDGES], words[EDGES:]
     kind, offset = kinds_of(items), (items - 1 - EDGE_WORDS) % OFFSETS
@@ -99,6 +103,9 @@ def limit(words: Int16[Array, "all"], sight: Sight) -> Int16[Array, "shown"]:
     seen &= (kind > 0) | (jnp.maximum(jnp.abs(down), jnp.abs(right)) <= sight.rim)
     rim = sight.rim
     at = (jnp.clip(down, -rim, rim) + RIM) * WINDOW + jnp.clip(right, -rim, rim) + RIM
+    far = (kind > 0) & (jnp.maximum(jnp.abs(down), jnp.abs(right)) > rim)
+    nearest = (kind[:, None] == kind) & (nearer == 0)
+    at = jnp.where(far, jnp.sum(jnp.where(nearest, at, 0), axis=1), at)
     kept = jnp.where(seen, 1 + EDGE_WORDS + kind * OFFSETS + at, PADDING)
     first = SIDE * jnp.arange(EDGES)
     edges = 1 + first + jnp.minimum(edges - 1 - first, rim)

@@ -57,11 +57,15 @@ class PlannerSettings:
     was cut short says so."""
 
     def stretched(self, game: Game[Any]) -> "PlannerSettings":
-        """The settings for a world whose maps are larger than those of training: attempts may take longer there."""
+        """The settings for a world whose maps are larger than those of training: attempts may take longer there.
+
+        Ways are longer, and an item at the rim is farther away than it seems, so the policy expects too few steps:
+        patience grows with the square.
+        """
         if not isinstance(game, LimitedSight) or game.stretch <= 1:
             return self
         return replace(
-            self, patience=self.patience * game.stretch, attempt_steps=round(self.attempt_steps * game.stretch)
+            self, patience=self.patience * game.stretch**2, attempt_steps=round(self.attempt_steps * game.stretch)
         )
 
 

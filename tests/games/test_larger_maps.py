@@ -53,6 +53,27 @@ def test_sight_is_limited_to_the_nearest_of_every_kind() -> None:
     assert limited(trained, trained) is trained
 
 
+def test_items_beyond_the_rim_appear_where_the_nearest_of_their_kind_does() -> None:
+    """Two far items of a kind would draw a policy in two directions; near ones stay where they are."""
+    game = limited(Mining(maps=MapRules(20, 20)), Mining())
+    assert isinstance(game, LimitedSight)
+    rim, hidden = game.sight.rim, 0
+    for key in jax.random.split(jax.random.key(2), 8):
+        state = game.reset(key)
+        ground: Any = state
+        shown = np.asarray(game.observe(state)).astype(int)[4:]
+        agent = divmod(int(ground.ground.agent), 32)
+        places = [np.clip(np.subtract(divmod(int(at), 32), agent), -RIM, RIM) for at in ground.places[:3]]
+        nearest = min(places, key=lambda way: int(np.abs(way).sum()))
+        expected = [np.clip(nearest if np.abs(way).max() > rim else way, -rim, rim) for way in places]
+        words = shown[np.asarray(kinds_of(jnp.asarray(shown))) == 1]
+        offsets = (words - 1 - EDGE_WORDS) % OFFSETS
+        seen = [(int(offset) // WINDOW - RIM, int(offset) % WINDOW - RIM) for offset in offsets]
+        assert sorted(seen) == sorted((int(down), int(right)) for down, right in expected)
+        hidden += 3 - len(set(seen))
+    assert hidden > 0
+
+
 def test_rules_are_changed_all_at_once() -> None:
     game = with_rules(Switches(most=3), ["fewest=6", "most=8", "maps.largest=20"])
     assert game == Switches(fewest=6, most=8, maps=MapRules(largest=20))
