@@ -154,10 +154,14 @@ def trap_cells(found: Sequence[dict[str, Any]]) -> list[str]:
     tasks = sum(point.get("trapped_tasks", 0) for point in found)
     attempts = sum(point.get("trapped", 0) for point in found)
     after = sum((point.get("trapped_success") or 0.0) * point.get("trapped_tasks", 0) for point in found)
-    share = sum(point.get("trapped_steps", 0) for point in found) / sum(point["steps"] for point in found)
     most = max(point.get("trapped_most", 0) for point in found)
     return [f"{tasks / sum(point['tasks'] for point in found):.1%}", f"{attempts / max(tasks, 1):.2f} ({most})",
-            f"{share:.2%}", f"{after / max(tasks, 1):.1%}"]  # fmt: skip
+            f"{trapped_share(found):.2%}", f"{after / max(tasks, 1):.1%}"]  # fmt: skip
+
+
+def trapped_share(found: Sequence[dict[str, Any]]) -> float:
+    """The share of all steps that were spent on changes that only the trap prevents."""
+    return float(sum(point.get("trapped_steps", 0) for point in found) / sum(point["steps"] for point in found))
 
 
 def verdicts_table() -> str:
@@ -175,8 +179,13 @@ def verdicts_table() -> str:
     rows = []
     for what, least, figure in wanted:
         judged = ["not measured", ""] if figure is None else [f"{figure:.1%}", "met" if figure >= least else "missed"]
-        rows.append([what, f"{least:.0%}", *judged])
-    return markdown_table(["promise", "at least", "measured", ""], rows) + footnote()
+        rows.append([what, f"at least {least:.0%}", *judged])
+    found = points("mining", "hole", "hole")
+    if found:
+        share = trapped_share(found)
+        what = "mining, trained with the hole: steps spent on changes that it prevents"
+        rows.append([what, "at most 1%", f"{share:.2%}", "met" if share <= 0.01 else "missed"])
+    return markdown_table(["promise", "wanted", "measured", ""], rows) + footnote()
 
 
 def mean(game: str, method: str, world: str) -> float | None:
@@ -207,7 +216,13 @@ def efficiency_table() -> str:
                 f"{means[1] / means[0]:.0f}" if means[1] else f"over {last[-1]['steps'] / means[0]:.0f}" if last else ""
             )
         rows.append([f"1..{most}", *cells, ratio])
-    return markdown_table(["objects of a kind", "structured", "unstructured", "ratio"], rows) + footnote()
+    table = markdown_table(["objects of a kind", "structured", "unstructured", "ratio"], rows)
+    curves = list(result()["efficiency"].values())
+    if not curves:
+        return table
+    code = " and ".join(dict.fromkeys(f"code {one['code']['commit']} on {one['hardware']}" for one in curves))
+    seeds = min(len(one["points"][0]["success"]) for one in curves)
+    return f"{table}\n\n`results/generalisation.json`: {code}; {seeds} seeds, {curves[0]['tasks']} tasks."
 
 
 def steps_text(curve: dict[str, Any], wanted: float) -> tuple[str, float | None]:

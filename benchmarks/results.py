@@ -17,6 +17,7 @@ from attribute_tables import (
 )
 from common import RESULTS, ROOT, replace_table
 from generalisation_tables import (
+    efficiency_table,
     exchange_table,
     generalisation_table,
     maps_table,
@@ -255,6 +256,7 @@ GENERALISATION: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (BEYOND, "generalisation on mining", mining_table),
     (BEYOND, "generalisation on larger maps", maps_table),
     (BEYOND, "traps", traps_table),
+    (BEYOND, "sample efficiency", efficiency_table),
     (BEYOND, "verdicts", verdicts_table),
     (README, "generalisation", in_short),
 )
