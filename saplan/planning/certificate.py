@@ -18,7 +18,6 @@ from saplan.algebra import Categorical
 from saplan.algebra.real import Continuous
 from saplan.games import Game
 from saplan.goals import Goal, format_goal
-from saplan.planning.counts import solve
 from saplan.planning.equation import build_equation
 from saplan.planning.problem import Problem
 from saplan.planning.proof import find_certificate
@@ -104,7 +103,7 @@ def unreachable_because(problem: Problem) -> str | None:
         if high[k] < least - SLACK:
             limit = block.format(np.ceil(least - SLACK) if problem.rows[k].whole else least)  # type: ignore[union-attr]
             return f"{name} can become no less than {limit} from here: {_why_no_less(problem, k)}"
-    certificate = None if solve(problem).found else find_certificate(problem)
+    certificate = find_certificate(problem)
     if certificate is None:
         return None
     goal = format_goal(space, Goal(np.asarray(problem.low, np.float32), np.asarray(problem.high, np.float32)))
