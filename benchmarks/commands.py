@@ -313,16 +313,11 @@ def run_all(only: str, done: dict[str, Result]) -> Iterator[Result]:
                 if problem := run_to_end(command, place, environment(place)):
                     progress(f"{page.name}: {command}: {problem}")
             for one in wanted:
-                result = one
-                if one.status == "ran":
-                    known = done.get(core(one.ran))
-                    result = (
-                        carry_out(one, place)
-                        if known is None or before
-                        else Result(**{**asdict(known), "page": one.page, "printed": one.printed})
-                    )
-                    done[core(one.ran)] = result
-                yield result
+                known = done.get(core(one.ran))
+                if one.status == "ran" and (known is None or before):
+                    known = done[core(one.ran)] = carry_out(one, place)
+                # What ran on a machine that had its packages stays a record.
+                yield one if known is None else Result(**{**asdict(known), "page": one.page, "printed": one.printed})
 
 
 def write(path: Path | None, rows: dict[tuple[str, str], dict[str, Any]]) -> dict[str, int]:
