@@ -120,6 +120,7 @@ def _from_then_on(points: list[int], good: list[bool]) -> int | None:
 def worth_table(name: str = "worth") -> str:
     """Success, steps to 90 % and the size of 𝓑 with every space, beside the oracle."""
     rows, cells = _rows(name), []
+    mixed = len({row.get("commit") for row in rows}) > 1
     for game in dict.fromkeys(row["game"] for row in rows):
         mine = [row for row in rows if row["game"] == game]
         oracle = [f"{row['success']:.1%}" for row in mine if row["space"] == "oracle"]
@@ -128,13 +129,21 @@ def worth_table(name: str = "worth") -> str:
             if seeds:
                 success = [row["success"] for row in seeds]
                 each = ", ".join(f"{one:.1%}" for one in success)
-                reached = [_steps(row["steps_to_90"]) if row["steps_to_90"] else "never" for row in seeds]
+                reached = [_steps_to_90(row) for row in seeds]
                 sizes = ", ".join(str(row["changes"]) for row in seeds)
                 mean = f"**{np.mean(success):.1%}**" + (f" ({each})" if len(seeds) > 1 else "")
                 blocks = f"`{seeds[0]['blocks']}`"
-                cells.append([game, space, blocks, mean, ", ".join(reached), sizes, *(oracle or [""])])
+                code = [f"{seeds[0]['commit'][:7]}"] if mixed else []
+                cells.append([game, space, blocks, mean, ", ".join(reached), sizes, *(oracle or [""]), *code])
     header = ["game", "space", "blocks", "success", "steps to 90 %", "size of 𝓑", "oracle"]
-    return markdown_table(header, cells)
+    return markdown_table([*header, *(["code"] if mixed else [])], cells)
+
+
+def _steps_to_90(row: dict[str, Any]) -> str:
+    """The steps at which a row's curve reaches 90 %, in words."""
+    if row["steps_to_90"]:
+        return _steps(row["steps_to_90"])
+    return "never" if row["curve"] else "not measured"
 
 
 def poses_table() -> str:
