@@ -221,8 +221,7 @@ def efficiency_table() -> str:
     if not curves:
         return table
     code = " and ".join(dict.fromkeys(f"code {one['code']['commit']} on {one['hardware']}" for one in curves))
-    seeds = min(len(one["points"][0]["success"]) for one in curves)
-    return f"{table}\n\n`results/generalisation.json`: {code}; {seeds} seeds, {curves[0]['tasks']} tasks."
+    return f"{table}\n\n`results/generalisation.json`: {code}; {curves[0]['tasks']} tasks."
 
 
 def steps_text(curve: dict[str, Any], wanted: float) -> tuple[str, float | None]:
@@ -230,9 +229,11 @@ def steps_text(curve: dict[str, Any], wanted: float) -> tuple[str, float | None]
     steps = np.array([point["steps"] for point in curve["points"]], float)
     success = np.array([np.mean(point["success"]) for point in curve["points"]])
     reached = steps_to(steps, success, wanted)
+    seeds = len(curve["points"][0]["success"])
+    counted = f"{seeds} seed{'s' * (seeds > 1)}"
     if reached is not None:
-        return f"**{reached / 1e6:.1f} M** steps", reached
-    return f"not within {steps[-1] / 1e6:.0f} M steps (best {success.max():.1%})", None
+        return f"**{reached / 1e6:.2f} M** steps ({counted})", reached
+    return f"not within {steps[-1] / 1e6:.1f} M steps (best {success.max():.0%}, {counted})", None
 
 
 def footnote() -> str:
