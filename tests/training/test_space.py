@@ -66,7 +66,6 @@ def test_a_found_space_is_resumed_bit_for_bit(tmp_path: Path) -> None:
     assert agent.game == game
 
 
-@pytest.mark.slow
 def test_the_declared_space_found_again_trains_the_same_agent(tmp_path: Path) -> None:
     pairs = zip(GAME.space.names, GAME.space.blocks, strict=True)
     found = with_space(GAME, tuple(FoundAttribute(name, (name,), block) for name, block in pairs))

@@ -65,7 +65,6 @@ def test_attempts_may_take_longer_on_larger_maps() -> None:
 
 
 def test_budgets_grow_with_the_need_of_the_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer_module, "ORACLE_TASKS", 60)
     assert scaled_budget(Switches(fewest=6, most=8), Switches()) > 1.5 * BUDGET
     monkeypatch.setattr(transfer_module, "oracle_need", lambda game, *_: 10.0 * game.most)
     assert scaled_budget(Switches(most=2), Switches(most=1)) == 2 * BUDGET
