@@ -131,12 +131,12 @@ def in_buckets(function: Callable[..., Result], items: PyTree[Array], count: Int
 
 
 def bucketed(function: Callable[[int], Result], most: int, count: Int[Array, ""]) -> Result:
-    """`function(n)` with the least n that suffices for `count` of `most` items: 4, 8, 16, ... or all.
+    """`function(n)` with the least n that suffices for `count` of `most` items: 4, 16, 64, ... or all.
 
-    The result must not depend on n. Learners side by side share it: with a choice of its own for each, all choices
-    would be computed.
+    Every size is a program to compile, so there are few of them. The result must not depend on n. Learners side by side
+    share it: with a choice of its own for each, all choices would be computed.
     """
-    sizes = [*(4 * 2**k for k in range(20) if 4 * 2**k < most), most]
+    sizes = [*(4**k for k in range(1, 11) if 4**k < most), most]
     bucket = jnp.sum(largest_of_all(count) > jnp.array(sizes[:-1], jnp.int32))
     result: Result = jax.lax.switch(bucket, [partial(function, n) for n in sizes])
     return result
