@@ -6,7 +6,9 @@
 `train` trains every job in a process of its own, several jobs at a time; on an accelerator the seeds of a job share one
 program. Two CPU cores train all jobs in hours with `--lanes 256 --steps 6000000 --processes 2`.
 `evaluate` runs on the CPU and adds every finished point to the lines of `points.jsonl` in the same directory, so that
-it can be interrupted; with `--json` it writes the points so far as a result file.
+it can be interrupted; with `--json` it writes the points so far as a result file. Where sample efficiency was trained
+on an accelerator, `follow` measures the agents that the training kept on its way, the latest first; on a CPU the
+training measures them itself and ends as soon as all have the paper's success.
 """
 
 import argparse
@@ -46,6 +48,7 @@ from saplan.games.wrapper import GameWrapper
 from saplan.methods.agent import PlannerSettings
 from saplan.methods.executor import EvalResult
 from saplan.methods.oracle.agent import Oracle
+from saplan.storage.json_data import read_json
 from saplan.training.evaluate import evaluate
 from saplan.training.loop import Loop
 from saplan.training.provenance import code, provenance
@@ -54,6 +57,8 @@ from saplan.training.transfer import oracle_need, transfer
 
 FIRST_LOOK, FOLLOWED_TASKS = 250_000, 100
 """Steps after which success is measured first during training, and the tasks of every measurement."""
+KEPT = "at"
+"""The directory of agents kept during a training on an accelerator, by their steps."""
 BUDGET, LONGEST = 150, 1000
 """The paper's steps per task, and those of the oracle when its need is measured."""
 ORACLE = "oracle"
@@ -77,7 +82,7 @@ def train_job(name: str, options: argparse.Namespace) -> None:
     if job.left_out:
         for loop in loops:
             loop.method = LeftOut()
-    follows = Follow(job.game, options) if job.efficiency else None
+    follows = Follow(name, options) if job.efficiency else None
     while loops[0].done < loops[0].updates and not (follows and follows.settled):
         if time.time() - began > options.seconds:
             progress(f"{name}: out of time at {loops[0].done * loops[0].per_update} steps")
@@ -99,25 +104,71 @@ def train_job(name: str, options: argparse.Namespace) -> None:
 class Follow:
     """Success during training, on tasks whose budget is scaled with the oracle's need."""
 
-    def __init__(self, game: Game[Any], options: argparse.Namespace) -> None:
-        """Measure first after `FIRST_LOOK` steps, then whenever they have grown by a factor of √2."""
-        self.game, self.options, self.next, self.settled = game, options, FIRST_LOOK, False
-        self.budget = budget_for(game, up_to(4))
-        self.points: list[dict[str, Any]] = []
+    def __init__(self, name: str, options: argparse.Namespace) -> None:
+        """Look first after `FIRST_LOOK` steps, then whenever they grew by a factor: √2, or 2 on an accelerator."""
+        self.name, self.options, self.next, self.settled = name, options, FIRST_LOOK, False
+        self.here = jax.default_backend() == "cpu"
+        self.curve = Curve(name, options) if self.here else None
 
     def look(self, loops: list[Loop]) -> None:
-        """Measure the success of every seed if it is due; settled once all have the paper's."""
+        """Measure the success of every seed if it is due, or keep the agents for `follow`."""
         steps = loops[0].done * loops[0].per_update
         if steps < self.next and loops[0].done < loops[0].updates:
             return
-        self.next = round(self.next * 2**0.5)
-        tasks, agents = min(self.options.tasks, FOLLOWED_TASKS), [one for loop in loops for one in loop.agents()]
-        success = [float(evaluate(one, tasks, TASK_SEED + 1, self.budget).success.mean()) for one in agents]
-        self.settled = min(success) >= PAPER["structured"]["switches"]
-        self.points.append({"steps": steps, "success": success})
-        result = {"tasks": tasks, "budget": self.budget, "points": self.points, **provenance()}
-        (self.options.out / f"{self.options.only[0]}.json").write_text(json.dumps(result))
-        progress(f"{self.options.only[0]}: {self.points[-1]}")
+        self.next = round(self.next * (2**0.5 if self.here else 2))
+        agents = [one for loop in loops for one in loop.agents()]
+        if self.curve is not None:
+            self.settled = self.curve.add(steps, [self.curve.measure(agent) for agent in agents])
+            return
+        for agent, config in zip(agents, [config for loop in loops for config in loop.configs], strict=True):
+            place = self.options.out / self.name / KEPT / str(steps) / str(config.seed)
+            save_agent(place, agent, config, half=True, about=provenance())
+
+
+class Curve:
+    """The success of a job's agents by the steps of their training, as `NAME.json` keeps it."""
+
+    def __init__(self, name: str, options: argparse.Namespace, about: Any = None) -> None:
+        """Begin without a point; `about` says where agents were trained that are measured elsewhere."""
+        game = ALL_JOBS[name].game
+        self.file, self.tasks, self.about = options.out / f"{name}.json", min(options.tasks, FOLLOWED_TASKS), about
+        self.budget = budget_for(game, up_to(4))
+        self.points: list[dict[str, Any]] = []
+
+    def measure(self, agent: Any) -> float:
+        """Success of an agent."""
+        return float(evaluate(agent, self.tasks, TASK_SEED + 1, self.budget).success.mean())
+
+    def add(self, steps: int, success: list[float]) -> bool:
+        """Write one more point; whether all seeds have the paper's success there."""
+        self.points = sorted([*self.points, {"steps": steps, "success": success}], key=lambda point: point["steps"])
+        result = {"tasks": self.tasks, "budget": self.budget, "points": self.points, **(self.about or provenance())}
+        self.file.write_text(json.dumps(result))
+        progress(f"{self.file.stem}: {self.points[-1] if self.about is None else {steps: success}}")
+        return min(success) >= PAPER["structured"]["switches"]
+
+
+def follow_command(options: argparse.Namespace) -> None:
+    """Measures the agents that a training on an accelerator kept, job by job, the latest first."""
+    began = time.time()
+    with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
+        for name, job in ALL_JOBS.items():
+            kept = options.out / name / KEPT
+            if not job.efficiency or not kept.is_dir() or not name.startswith(tuple(options.only)):
+                continue
+            about = read_json(kept / os.listdir(kept)[0] / "0" / "manifest.json")["about"]
+            curve = Curve(name, options, about)
+            for steps in sorted((int(place.name) for place in kept.iterdir()), reverse=True):
+                seeds = sorted((kept / str(steps)).iterdir())
+                curve.add(steps, pool.map(kept_success, [(curve.tasks, curve.budget, place) for place in seeds], 1))
+                if time.time() - began > options.seconds:
+                    return
+
+
+def kept_success(task: tuple[int, int, Path]) -> float:
+    """Success of one agent that was kept."""
+    tasks, budget, place = task
+    return float(evaluate(load_agent(place)[0], tasks, TASK_SEED + 1, budget).success.mean())
 
 
 def budget_for(game: Game[Any], trained: Game[Any]) -> int:
@@ -290,7 +341,7 @@ def train_command(options: argparse.Namespace) -> None:
 def main() -> None:
     """Runs the part that the command line names."""
     parser = make_parser(__doc__)
-    parser.add_argument("part", choices=("train", "evaluate"))
+    parser.add_argument("part", choices=("train", "evaluate", "follow"))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--jobs", nargs="+", default=list(JOBS), help=f"of {', '.join([*JOBS, *ALL_JOBS])}")
     parser.add_argument("--seeds", type=int, default=SEEDS)
@@ -303,9 +354,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[""], help="names of jobs, or how they begin")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    if options.part == "evaluate":
+    if options.part != "train":
         jax.config.update("jax_platforms", "cpu")
-        evaluate_command(options)
+        evaluate_command(options) if options.part == "evaluate" else follow_command(options)
     elif options.only != [""]:
         train_job(options.only[0], options)
     else:
