@@ -57,6 +57,8 @@ from saplan.training.transfer import oracle_need, transfer
 
 FIRST_LOOK, FOLLOWED_TASKS = 250_000, 100
 """Steps after which success is measured first during training, and the tasks of every measurement."""
+ENOUGH = PAPER["structured"]["switches"]
+"""The success that the paper reports."""
 KEPT = "at"
 """The directory of agents kept during a training on an accelerator, by their steps."""
 BUDGET, LONGEST = 150, 1000
@@ -84,13 +86,14 @@ def train_job(name: str, options: argparse.Namespace) -> None:
             loop.method = LeftOut()
     follows = Follow(name, options) if job.efficiency else None
     while loops[0].done < loops[0].updates and not (follows and follows.settled):
-        if time.time() - began > options.seconds:
-            progress(f"{name}: out of time at {loops[0].done * loops[0].per_update} steps")
-            break
+        late = time.time() - began > options.seconds
         for loop in loops:
             loop.chunk()
         if follows:
-            follows.look(loops)
+            follows.look(loops, late)
+        if late:
+            progress(f"{name}: out of time at {loops[0].done * loops[0].per_update} steps")
+            break
     steps = loops[0].done * loops[0].per_update
     about = {"job": name, "steps_trained": steps, "lanes": configs[0].settings.lanes,
              "seconds": round(time.time() - began), **provenance()}  # fmt: skip
@@ -105,17 +108,16 @@ class Follow:
     """Success during training, on tasks whose budget is scaled with the oracle's need."""
 
     def __init__(self, name: str, options: argparse.Namespace) -> None:
-        """Look first after `FIRST_LOOK` steps, then whenever they grew by a factor: √2, or 2 on an accelerator."""
+        """Look first after `FIRST_LOOK` steps, then whenever they have grown by a factor of √2."""
         self.name, self.options, self.next, self.settled = name, options, FIRST_LOOK, False
-        self.here = jax.default_backend() == "cpu"
-        self.curve = Curve(name, options) if self.here else None
+        self.curve = Curve(name, options) if jax.default_backend() == "cpu" else None
 
-    def look(self, loops: list[Loop]) -> None:
+    def look(self, loops: list[Loop], last: bool) -> None:
         """Measure the success of every seed if it is due, or keep the agents for `follow`."""
         steps = loops[0].done * loops[0].per_update
-        if steps < self.next and loops[0].done < loops[0].updates:
+        if steps < self.next and loops[0].done < loops[0].updates and not last:
             return
-        self.next = round(self.next * (2**0.5 if self.here else 2))
+        self.next = round(self.next * 2**0.5)
         agents = [one for loop in loops for one in loop.agents()]
         if self.curve is not None:
             self.settled = self.curve.add(steps, [self.curve.measure(agent) for agent in agents])
@@ -145,11 +147,14 @@ class Curve:
         result = {"tasks": self.tasks, "budget": self.budget, "points": self.points, **(self.about or provenance())}
         self.file.write_text(json.dumps(result))
         progress(f"{self.file.stem}: {self.points[-1] if self.about is None else {steps: success}}")
-        return min(success) >= PAPER["structured"]["switches"]
+        return min(success) >= ENOUGH
 
 
 def follow_command(options: argparse.Namespace) -> None:
-    """Measures the agents that a training on an accelerator kept, job by job, the latest first."""
+    """Measures the agents that a training on an accelerator kept, job by job, the latest first.
+
+    Earlier ones do not matter any more once two in a row, on average over the seeds, fall short of the paper's success.
+    """
     began = time.time()
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
         for name, job in ALL_JOBS.items():
@@ -163,6 +168,13 @@ def follow_command(options: argparse.Namespace) -> None:
                 curve.add(steps, pool.map(kept_success, [(curve.tasks, curve.budget, place) for place in seeds], 1))
                 if time.time() - began > options.seconds:
                     return
+                if len(curve.points) > 1 and all(mean(point) < ENOUGH for point in curve.points[:2]):
+                    break
+
+
+def mean(point: dict[str, Any]) -> float:
+    """Success of all seeds on average."""
+    return float(np.mean(point["success"]))
 
 
 def kept_success(task: tuple[int, int, Path]) -> float:
