@@ -145,12 +145,13 @@ def lanes_table() -> str:
     """Steps per second of training by game and number of lanes, on an accelerator."""
     entries = read_benchmark("benchmark-training-lanes")["entries"]
     lanes = sorted({entry["lanes"] for entry in entries})
-    cells = {(entry["game"], entry["lanes"]): entry for entry in entries}
+    cells = {(entry["game"], entry["minibatches"], entry["lanes"]): entry for entry in entries}
     rows = []
-    for game in dict.fromkeys(entry["game"] for entry in entries):
-        mine = [cells.get((game, number)) for number in lanes]
-        rows.append([game, *("" if entry is None else quantity(entry["median"]) for entry in mine)])
-    header = ["steps/s", *(f"{number:,} lanes" for number in lanes)]
+    for game, minibatches in dict.fromkeys((entry["game"], entry["minibatches"]) for entry in entries):
+        mine = [cells.get((game, minibatches, number)) for number in lanes]
+        rates = ["" if entry is None else quantity(entry["median"]) for entry in mine]
+        rows.append([game, str(minibatches), *rates])
+    header = ["steps/s", "minibatches", *(f"{number:,} lanes" for number in lanes)]
     return markdown_table(header, rows) + measured_on("benchmark-training-lanes")
 
 

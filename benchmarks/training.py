@@ -2,7 +2,7 @@
 
     python benchmarks/training.py --repetitions 5 --json results/benchmark-training.json
     python benchmarks/training.py --threads --json results/benchmark-threads.json
-    python benchmarks/training.py --lanes 256 1024 4096 16384 --json results/benchmark-training-lanes.json
+    python benchmarks/training.py --lanes 1024 16384 --minibatches 32 16 --json results/benchmark-training-lanes.json
 
 Ours is the whole training with default settings: exploration and execution, the edge detector, the memory. The
 opponents (see `peers.py`) learn one policy for one task, with hidden layers of the same width: PPO in the style of
@@ -19,6 +19,7 @@ Optax, SciPy and NumPy.
 
 import argparse
 import dataclasses
+import itertools
 import json
 import os
 import statistics
@@ -306,28 +307,29 @@ def scale(options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any]:
     limit = matmul_limit(size=8192 if facts["device"].startswith(("gpu", "cuda")) else 2048)
     result: dict[str, Any] = {"setting": facts, "limit": limit, "keep": options.keep, "entries": []}
     rows = []
-    for name in options.games:
-        for lanes in options.lanes:
-            game = make_game(name)
-            settings = scaled(structured_settings(game), lanes, options.keep)
-            ours = Ours(game, settings, options.updates)
-            try:
-                compiling = ours.warm_up()
-                rates = [timed(ours.turn, options.seconds) for _ in range(options.repetitions)]
-            except jax.errors.JaxRuntimeError as error:
-                progress(f"{name}, {lanes} lanes: skipped ({str(error).splitlines()[0][:150]})")
-                continue
-            rate, flops = statistics.median(rates), ours.flops()
-            progress(f"{name}, {lanes} lanes: {quantity(rate)} steps/s ({compiling:.0f} s to compile and warm up)")
-            share = flops * rate / limit
-            shown = str(settings.minibatches), quantity(rate), f"{quantity(min(rates))} .. {quantity(max(rates))}"
-            rows.append((name, str(lanes), *shown, f"{quantity(flops)}FLOP", f"{100 * share:.1f} %"))
-            result["entries"].append(
-                {"game": name, "lanes": lanes, "minibatches": settings.minibatches, "transitions": ours.transitions}
-                | {"median": rate, "rates": rates, "flops_per_step": flops, "share_of_limit": share}
-                | {"warm_up_seconds": compiling}
-            )
-            write_result(options.json, result)
+    for name, lanes, minibatches in itertools.product(options.games, options.lanes, options.minibatches or [None]):
+        game = make_game(name)
+        settings = scaled(structured_settings(game), lanes, options.keep)
+        settings = dataclasses.replace(settings, minibatches=minibatches or settings.minibatches)
+        ours = Ours(game, settings, options.updates)
+        try:
+            compiling = ours.warm_up()
+            rates = [timed(ours.turn, options.seconds) for _ in range(options.repetitions)]
+        except jax.errors.JaxRuntimeError as error:
+            progress(f"{name}, {lanes} lanes: skipped ({str(error).splitlines()[0][:150]})")
+            continue
+        rate, flops = statistics.median(rates), ours.flops()
+        what = f"{name}, {lanes} lanes, {settings.minibatches} minibatches"
+        progress(f"{what}: {quantity(rate)} steps/s ({compiling:.0f} s to compile and warm up)")
+        share = flops * rate / limit
+        shown = str(settings.minibatches), quantity(rate), f"{quantity(min(rates))} .. {quantity(max(rates))}"
+        rows.append((name, str(lanes), *shown, f"{quantity(flops)}FLOP", f"{100 * share:.1f} %"))
+        result["entries"].append(
+            {"game": name, "lanes": lanes, "minibatches": settings.minibatches, "transitions": ours.transitions}
+            | {"median": rate, "rates": rates, "flops_per_step": flops, "share_of_limit": share}
+            | {"warm_up_seconds": compiling}
+        )
+        write_result(options.json, result)
     kept = "gradient steps per update" if options.keep == "steps" else "the size of a minibatch"
     print(f"\nTraining by lanes, {kept} kept; matrix products: {quantity(limit)}FLOP/s in JAX's default precision\n")
     print(
@@ -347,6 +349,13 @@ def main() -> None:
         "--keep", choices=("steps", "size"), default="steps",
         help="with --lanes: keep the gradient steps per update or the size of a minibatch",
     )  # fmt: skip
+    parser.add_argument(
+        "--minibatches",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="with --lanes: minibatches per epoch, if not the default",
+    )
     parser.add_argument("--updates", type=int, default=8, help="with --lanes: updates per compiled call")
     parser.add_argument("--threads", action="store_true", help="our training alone, with one thread and with several")
     parser.add_argument("--serve", metavar="GAME", choices=GAMES, help=argparse.SUPPRESS)
