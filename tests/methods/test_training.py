@@ -146,7 +146,7 @@ def branches(jaxpr: Any) -> list[int]:
 
 def test_learners_side_by_side_branch_as_one_does() -> None:
     """If a branch were chosen by each learner for itself, all ways would be computed for all."""
-    settings = replace(SMALL, capacity=16)
+    settings = replace(SMALL, capacity=64)
     learner = begun(0, settings)
     pair = jax.tree.map(lambda x: jnp.stack([x, x]), learner)
     one: Any = train_chunk
@@ -154,4 +154,4 @@ def test_learners_side_by_side_branch_as_one_does() -> None:
     alone = jax.make_jaxpr(lambda x: one.__wrapped__(METHOD, GAME, settings, 10, 2, 2, x))(learner)
     together = jax.make_jaxpr(lambda x: several.__wrapped__(METHOD, GAME, settings, 10, 2, 2, x))(pair)
     for program in (alone, together):
-        assert branches(program.jaxpr).count(3) == 2, "room for 4, 8 or 16 transitions, in targets and in losses"
+        assert branches(program.jaxpr).count(3) == 2, "room for 4, 16 or 64 transitions, in targets and in losses"

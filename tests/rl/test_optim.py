@@ -65,7 +65,7 @@ def many_items():
     return jax.random.normal(keys[0], (21,)), jax.random.normal(keys[1], (21, 8))
 
 
-@pytest.mark.parametrize("count", [0, 1, 4, 5, 8, 9, 17, 21])
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 15, 16, 17, 21])
 def test_a_batch_with_room_for_those_that_count_is_the_same_sum(case, many_items, count: int) -> None:
     learnt, given, _ = case
     value, gradient = jax.jit(
@@ -87,10 +87,10 @@ def test_learners_side_by_side_get_the_same_room(many_items) -> None:
 
     ask = jax.vmap(lambda count: in_buckets(count_items, many_items, count), axis_name=SEEDS)
     assert "cond" in str(jax.make_jaxpr(ask)(jnp.array([3, 6]))), "not a select of all rooms"
-    assert ask(jnp.array([3, 6])).tolist() == [803, 806]
+    assert ask(jnp.array([3, 6])).tolist() == [1603, 1606]
     assert ask(jnp.array([3, 4])).tolist() == [403, 404]
     assert ask(jnp.array([3, 20])).tolist() == [2103, 2120]
-    assert set(seen) == {4, 8, 16, 21}
+    assert set(seen) == {4, 16, 21}
 
 
 @pytest.mark.parametrize(("lanes", "minibatches"), [(3, 7), (64, 32), (1000, 8)])
