@@ -25,15 +25,21 @@ def runs_of(size: str, variant: str = "") -> list[dict[str, Any]]:
     return [read_json(path) for path in paths]
 
 
+def parts_of(run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parts of a training: one, and those before it that were interrupted."""
+    training = run["training"]
+    return [*training.get("earlier", []), {"cores": run["cores"], **(training if "code" in training else run)}]
+
+
 def cores_of(runs: Sequence[dict[str, Any]]) -> str:
     """One line below a table: the cores that each run trained on."""
-    cores = sorted({run["training"].get("cores", run["cores"]) for run in runs})
+    cores = sorted({part.get("cores", run["cores"]) for run in runs for part in parts_of(run)})
     return f"\n\nCores per run: {' or '.join(map(str, cores))}." if runs else ""
 
 
 def codes_of(runs: Sequence[dict[str, Any]]) -> str:
     """The commits that trained these agents."""
-    return ", ".join(sorted({code_of(run["training"] if "code" in run["training"] else run) for run in runs}))
+    return ", ".join(sorted({code_of(part) for run in runs for part in parts_of(run)}))
 
 
 def puzzle_success() -> str:

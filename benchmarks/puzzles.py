@@ -4,8 +4,9 @@
 
 Trains with the world and the settings of `examples/ogbench_puzzle.py`, for at most `--minutes`, and measures the agent.
 `--parts` says what is measured; `--agent` measures the agent of such a directory, also on another machine, and adds to
-what the JSON file says already. With `--space auto` the world says of no button what its algebra is: random moves
-decide it before training.
+what the JSON file says already. `--resume` continues a training from the last checkpoint in `--out`, if there is one,
+also on another machine. With `--space auto` the world says of no button what its algebra is: random moves decide it
+before training.
 """
 
 import argparse
@@ -14,15 +15,17 @@ import functools
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import saplan
+from saplan.envs.player import Snapshot
+from saplan.envs.snapshots import Kept
 from saplan.planning.certificate import unreachable_because
 from saplan.planning.modular import eliminate
 from saplan.planning.problem import Problem
@@ -30,6 +33,7 @@ from saplan.planning.proof import find_certificate
 from saplan.planning.proof_checker import check
 from saplan.planning.route import Outcome
 from saplan.storage.json_data import read_json, write_json
+from saplan.training.checkpoint import Checkpoint, Checkpoints, HostState
 from saplan.training.loop import Loop
 from saplan.training.provenance import provenance
 from saplan.training.store import save_agent
@@ -37,6 +41,8 @@ from saplan.training.store import save_agent
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import ogbench_puzzle as example
 
+STEPS = {"3x3": 50_000, "4x4": 80_000, "4x5": 100_000, "4x6": 300_000}
+"""Moves of a training, unless `--steps` says how many."""
 FIRST_GOAL = 10_000
 """Seed of the first random goal, far from those of the tasks."""
 SPARE = 0.97
@@ -45,8 +51,10 @@ PARTS = ("tasks", "states", "goals")
 """What can be measured: the five tasks, plans between random states, and random reachable goals."""
 SAVED = "training.json"
 """What is known of a training, beside its agent."""
-SAVE_EVERY = 3.0
-"""Minutes between two savings of an agent in training."""
+SAVE_EVERY = 1.0
+"""Minutes between two savings of a training."""
+MACHINE = ("moves", "seconds", "cores", "processes", "code", "hardware", "versions")
+"""What is known of a part of a training that was interrupted after it."""
 
 
 def rule(size: str) -> np.ndarray:
@@ -127,33 +135,41 @@ def find_space(options: argparse.Namespace) -> dict[str, Any]:
     return {"moves": found.steps, "seconds": seconds, "found": str(found.space), "is_declared": found.space == declared}
 
 
-def fit_updates(loop: Loop, seconds: float, each: float) -> None:
-    """Plans as many updates as the time allows: the learning rate falls until the last one."""
-    updates: Any = jnp.int32(loop.done + max(1, int(SPARE * seconds / each)))
+def fit_updates(loop: Loop, most: int, seconds: float, each: float) -> None:
+    """Plans as many updates as the time allows, at most all: the learning rate falls until the last one."""
+    updates: Any = jnp.int32(min(most, loop.done + max(1, int(SPARE * seconds / each))))
     loop.updates = updates  # an array: another number needs no other program
 
 
 def train(
     world: saplan.GymWorld, settings: saplan.StructuredSettings, options: argparse.Namespace, result: dict[str, Any]
 ) -> tuple[saplan.StructuredAgent, dict[str, Any]]:
-    """Trains until all moves are made or the time is up, and saves the agent every few minutes."""
+    """Trains until all moves are made or the time is up, and saves agent and checkpoint every minute."""
     config = saplan.run_config(world, options.steps, options.seed, settings, "structured", 0, 0)
     loop, began = Loop([config], 8), time.monotonic()
-    most, ends, curve = loop.updates, began + 60 * options.minutes, []
-    fit_updates(loop, 1.0, 1.0 / most)
-    saved = before = time.monotonic()
-    while loop.done < min(most, int(loop.updates)) and time.monotonic() < ends:
+    most, each = loop.updates, 1e-9
+    curve: list[list[float]] = []
+    parts: dict[str, Any] = {}
+    if options.resume:
+        known = resume(world, config, loop, options.out)
+        curve = [point for point in known["curve"] if point[0] <= loop.done * loop.per_update]
+        parts = {"earlier": [*known.get("earlier", []), {name: known[name] for name in MACHINE}]}
+        began, each = began - curve[-1][1], curve[-1][1] / loop.done
+    ends, saved = began + 60 * options.minutes, time.monotonic()
+    fit_updates(loop, most, ends - saved, each)
+    before = saved
+    while loop.done < int(loop.updates) and time.monotonic() < ends:
         (progress,) = loop.chunk()
         now, loop.done = time.monotonic(), int(loop.done)
         curve.append([loop.done * loop.per_update, round(now - began, 1), progress.attempt_success, progress.known])
         print(f"{now - began:.0f} s of {60 * options.minutes:.0f}, {progress.line()}", flush=True)
         if loop.chunks > 1:  # the first chunk was compiled
-            fit_updates(loop, ends - now, (now - before) / loop.size)
+            fit_updates(loop, most, ends - now, (now - before) / loop.size)
         before = now
         if now - saved > 60 * SAVE_EVERY:
             saved = now
-            save(world, config, loop, curve, options, result)
-    return save(world, config, loop, curve, options, result)
+            save(world, config, loop, curve, options, result, parts)
+    return save(world, config, loop, curve, options, result, {**parts, "complete": True})
 
 
 def save(
@@ -163,8 +179,9 @@ def save(
     curve: list[list[float]],
     options: argparse.Namespace,
     result: dict[str, Any],
+    parts: dict[str, Any],
 ) -> tuple[saplan.StructuredAgent, dict[str, Any]]:
-    """Saves the agent as it is, and what is known of its training."""
+    """Saves the agent as it is, what is known of its training, and a checkpoint."""
     (agent,) = loop.agents()
     assert isinstance(agent, saplan.StructuredAgent)
     save_agent(options.out, agent, config)
@@ -176,20 +193,71 @@ def save(
         "cores": len(os.sched_getaffinity(0)),
         "processes": options.processes,
         **provenance("ogbench", "mujoco"),
+        **parts,
         "settings": vars(config.settings),
         "curve": curve,
     }
     reading = {"mean": reader.mean.tolist(), "deviation": reader.deviation.tolist()}
     write_json(options.out / SAVED, {**result, "training": training, "reading": reading})
+    host = HostState(0, 0, None, 0, curve[-1][1])
+    checkpoint = Checkpoint(loop.done, loop.learner, host, simulations(world, loop.learner.lanes.state))
+    Checkpoints(options.out, config.to_json()).save(checkpoint)
     return agent, training
+
+
+def positions(state: Any) -> list[tuple[int, ...]]:
+    """Ticket, clock and path of every lane."""
+    columns = (np.asarray(column).tolist() for column in (state.ticket, state.clock, state.path))
+    return list(zip(*columns, strict=True))
+
+
+def simulations(world: saplan.GymWorld, state: Any) -> dict[str, np.ndarray]:
+    """The simulation of every lane as it is now: to replay all moves would take as long as the training."""
+    host: Any = world.host
+    kept = [host.kept[position] for position in positions(state)]
+    found = {name: np.stack([getattr(each.snapshot, name) for each in kept]) for name in Snapshot._fields}
+    return {"state": np.stack([each.state for each in kept]), **found}
+
+
+def resume(world: saplan.GymWorld, config: Any, loop: Loop, directory: Path) -> dict[str, Any]:
+    """Takes a training up where its newest checkpoint was saved; returns what is known of it until then."""
+    checkpoints = Checkpoints(directory, config.to_json())
+    found = checkpoints.load(checkpoints.names()[0], loop.outline())
+    loop.learner, loop.done = found.learner, found.updates
+    host: Any = world.host
+    for k, position in enumerate(positions(found.learner.lanes.state)):
+        snapshot = Snapshot(*(found.world[name][k] for name in Snapshot._fields))
+        host.kept[position] = Kept(found.world["state"][k], snapshot, None)
+    known: dict[str, Any] = read_json(directory / SAVED)["training"]
+    return known
+
+
+def training_world(
+    make: Callable[..., saplan.GymWorld], options: argparse.Namespace, result: dict[str, Any]
+) -> saplan.GymWorld:
+    """The world of a training; if it is resumed, with what is known of it. A complete one is only measured again."""
+    options.resume = bool(options.resume and not options.agent and Checkpoints(options.out, {}).names())
+    if options.resume and read_json(options.out / SAVED)["training"].get("complete"):
+        options.agent, options.resume = options.out, False
+    if not options.resume:
+        return make(0 if options.agent else options.processes)
+    like = make(0)
+    known = read_as_before(like, options.out)
+    result.update({name: value for name, value in known.items() if name not in ("training", *result)})
+    return make(options.processes, like=like)
+
+
+def read_as_before(world: saplan.GymWorld, directory: Path) -> dict[str, Any]:
+    """Has a world read observations as in the training in a directory; returns what is known of that training."""
+    known, reader = read_json(directory / SAVED), cast(Any, world.host.reader)
+    reader.mean, reader.deviation = (np.array(known["reading"][name]) for name in ("mean", "deviation"))
+    return {name: value for name, value in known.items() if name != "reading"}
 
 
 def saved_agent(world: saplan.GymWorld, directory: Path) -> tuple[Any, dict[str, Any]]:
     """A saved agent, and what is known of its training; the world reads observations as it did then."""
-    agent, known = saplan.load(directory, world), read_json(directory / SAVED)
-    reader: Any = world.host.reader
-    reader.mean, reader.deviation = (np.array(known["reading"][name]) for name in ("mean", "deviation"))
-    return agent, {name: value for name, value in known.items() if name != "reading"}
+    known = read_as_before(world, directory)
+    return saplan.load(directory, world), known
 
 
 def measurements(agent: saplan.StructuredAgent, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -215,7 +283,7 @@ def main() -> None:
     """Trains, measures, prints and writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("size", choices=example.LIMITS)
-    parser.add_argument("--steps", type=int, default=example.STEPS)
+    parser.add_argument("--steps", type=int, help=f"moves of training, at most; else {STEPS}")
     parser.add_argument("--minutes", type=float, default=60.0, help="of training, at most; 0 ends before it")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=50, help="of each of the five tasks")
@@ -224,13 +292,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/puzzle"), help="directory for the agent")
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=PARTS, help="what is measured")
     parser.add_argument("--agent", type=Path, help="the directory of a saved agent, in place of training")
+    parser.add_argument("--resume", action="store_true", help="continue the training in --out, if there is one")
     parser.add_argument("--space", choices=("declared", "auto"), default="declared")
     parser.add_argument("--play", type=int, default=6_000, help="random moves that decide the algebra")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    options.steps = options.steps or STEPS[options.size]
     result: dict[str, Any] = {"size": options.size, "seed": options.seed, "cores": len(os.sched_getaffinity(0))}
-    world = example.puzzle(options.size, 0 if options.agent else options.processes)
-    if options.space == "auto" and not options.agent:
+    world = training_world(functools.partial(example.puzzle, options.size), options, result)
+    if options.space == "auto" and not (options.agent or options.resume):
         result["space"] = find_space(options)
         saplan.write_result(options.json, result, "ogbench", "mujoco")
         if not result["space"]["is_declared"]:

@@ -3,7 +3,7 @@
     python benchmarks/scene.py --seed 0 --out runs/scene-0 --json results/ogbench/scene-0.json
 
 Trains with the world and the settings of `examples/ogbench_scene.py`, for at most `--minutes`, and measures the agent.
-`--agent` measures the agent of such a directory, also on another machine.
+`--agent` measures the agent of such a directory, also on another machine, and `--resume` continues its training.
 """
 
 import argparse
@@ -36,10 +36,11 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("runs/scene"), help="directory for the agent")
     parser.add_argument("--agent", type=Path, help="the directory of a saved agent, in place of training")
+    parser.add_argument("--resume", action="store_true", help="continue the training in --out, if there is one")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     result: dict[str, Any] = {"size": "scene", "seed": options.seed, "cores": len(os.sched_getaffinity(0))}
-    world = example.scene(0 if options.agent else options.processes)
+    world = puzzles.training_world(example.scene, options, result)
     if options.agent:
         agent, known = puzzles.saved_agent(world, options.agent)
         result = {**known, "evaluation_cores": result["cores"]}
