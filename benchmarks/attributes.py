@@ -21,7 +21,7 @@ import functools
 import itertools
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -135,8 +135,8 @@ def error_row(
 
 
 def success_rows(
-    game: str, sight: str, pairs: int, seeds: range, tasks: int, steps: int | None, keep: Path | None = None
-) -> list[dict[str, Any]]:
+    game: str, sight: str, pairs: int, seeds: Sequence[int], tasks: int, steps: int | None, keep: Path | None = None
+) -> Iterator[dict[str, Any]]:
     """Success of agents with learnt attributes, or with the true ones if there are no labels, one row per seed."""
     rules, steps = make_game(game), steps or STEPS[game]
     began = time.monotonic()
@@ -150,15 +150,13 @@ def success_rows(
 
     agents = [agent for job in jobs for agent in train_runs(job, None, RunOptions(tell))]
     training = round(time.monotonic() - began - fitting, 1)
-    return [
-        {
+    for seed, agent in zip(seeds, agents, strict=True):
+        yield {
             "game": game, "sight": sight, "pairs": pairs, "seed": seed, "steps": steps, "tasks": tasks,
             "success": float(np.mean(evaluate(agent, tasks, 0).success)), "fitting_seconds": fitting,
             "training_seconds": training, "settings": asdict(SETTINGS[sight]) if pairs else None,
             "seeds": {"labels": LABEL_SEED, "fit": FIT_SEED, "tasks": 0},
-        }
-        for seed, agent in zip(seeds, agents, strict=True)
-    ]  # fmt: skip
+        }  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -217,11 +215,10 @@ def main() -> None:
         rows = [{**UNNAMED, **row} for row in rows_of(path)]
         return not any(all(row[name] == value for name, value in wanted.items()) for row in rows)
 
-    def add(found: list[dict[str, Any]]) -> None:
-        for row in found:
-            print({name: value for name, value in row.items() if not isinstance(value, dict)}, flush=True)
+    def add(row: dict[str, Any]) -> None:
+        print({name: value for name, value in row.items() if not isinstance(value, dict)}, flush=True)
         with alone(path):
-            write_result(path, {"rows": [*rows_of(path), *found]})
+            write_result(path, {"rows": [*rows_of(path), row]})
 
     if options.what == "errors":
         counts = options.pairs or [1_000, 10_000, 100_000, *([1_000_000] if options.sights == ["words"] else [])]
@@ -231,13 +228,15 @@ def main() -> None:
             wanted = {"sight": sight, "game": game, "noise": noise, "pairs": pairs, "geometry": geometry}
             if missing(**wanted):
                 tests = options.tests or TESTS[sight]
-                add([{**wanted, **error_row(**wanted, tests=tests, most=max(counts), keep=options.keep)}])
+                add({**wanted, **error_row(**wanted, tests=tests, most=max(counts), keep=options.keep)})
         return
     for pairs, sight, game in itertools.product(
         [100_000, 10_000, 0] if options.pairs is None else options.pairs, options.sights, options.games
     ):
-        if missing(sight=sight, game=game, pairs=pairs):
-            add(success_rows(game, sight, pairs, range(options.seeds), options.tasks, options.steps, options.keep))
+        seeds = [seed for seed in range(options.seeds) if missing(sight=sight, game=game, pairs=pairs, seed=seed)]
+        if seeds:
+            for row in success_rows(game, sight, pairs, seeds, options.tasks, options.steps, options.keep):
+                add(row)
 
 
 if __name__ == "__main__":
