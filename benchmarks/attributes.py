@@ -74,7 +74,8 @@ def _moved(block: Block, values: np.ndarray, off: np.ndarray, rng: np.random.Gen
 
 
 @functools.cache
-def _drawn(name: str, sight: str, pairs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def drawn(name: str, sight: str, pairs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of a game, which are drawn once; fewer pairs are the first of more."""
     game = make_game(name)
     return draw_labels(game, Observer(game, sight), pairs, seed)
 
@@ -95,19 +96,13 @@ def fitted(
         known = keep / f"{name}-{sight}-{pairs}-{geometry}-{noise:g}-{numbers}.safetensors"
         if known.exists():
             return read_fitted(known)
-    seen, rho = (x[:pairs] for x in _drawn(name, sight, max(pairs, most), LABEL_SEED))
+    seen, rho = (x[:pairs] for x in drawn(name, sight, max(pairs, most), LABEL_SEED))
     game = make_game(name)
     labels = game_labels(game, sight, seen, noisy(game.space, rho, noise))
     found = fit_labels(labels, settings, FIT_SEED, geometry)
     if known is not None:
         write_fitted(known, found)
     return found
-
-
-@functools.cache
-def held_out_pairs(name: str, sight: str, tests: int) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs that all errors are measured on."""
-    return _drawn(name, sight, tests, TEST_SEED)
 
 
 def error_row(
@@ -122,15 +117,15 @@ def error_row(
 ) -> dict[str, Any]:
     """Errors of f̂ after this many labels, on labels without noise, with all that repeats the row."""
     began = time.monotonic()
-    _drawn(game, sight, max(pairs, most), LABEL_SEED)
-    drawn = time.monotonic()
+    drawn(game, sight, max(pairs, most), LABEL_SEED)
+    ready = time.monotonic()
     regressor = fitted(game, sight, pairs, geometry, noise, most, keep).regressor
-    seconds = round(time.monotonic() - drawn, 1)
-    errors = measure_errors(regressor, *held_out_pairs(game, sight, tests))
+    seconds = round(time.monotonic() - ready, 1)
+    errors = measure_errors(regressor, *drawn(game, sight, tests, TEST_SEED))
     return {
         **errors, "tests": tests, "pairs": pairs, "settings": asdict(SETTINGS[sight]),
         "seeds": {"labels": LABEL_SEED, "noise": NOISE_SEED, "fit": FIT_SEED, "tests": TEST_SEED},
-        "drawing_seconds": round(drawn - began, 1), "seconds": seconds,
+        "drawing_seconds": round(ready - began, 1), "seconds": seconds,
     }  # fmt: skip
 
 
