@@ -283,7 +283,6 @@ def train_chunk(
     """
     step = partial(method.update, game, settings, total)
     shapes = jax.eval_shape(lambda x: step(x)[1], learner)
-    blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
     reports: Report = jax.tree.map(lambda x: jnp.zeros((size, *x.shape), x.dtype), shapes)
 
     def continues(done: Array, fault: Array) -> Array:
