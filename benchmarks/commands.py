@@ -52,7 +52,7 @@ SMALL: dict[str, str] = {
     r"examples/taxi": FEW,
     r"examples/frozen_lake": "--steps 40000 --seeds 1 --tasks 2",  # with fewer, everything seems possible
     r"examples/poses": f"{FEW} --points 1",
-    r"examples/composable": "--steps 4096 --seeds 0",
+    r"examples/composable": "--steps 8192 --seeds 0",
     r"examples/mini_grid": f"{FEW} --envs MiniGrid-KeyCorridorS3R3-v0",
     r"examples/craftax_classic": "--steps 1024 --seeds 0 --tasks 2 --lanes 16",
     r"examples/ogbench_(puzzle|scene)": "--steps 2048 --episodes 1",

@@ -11,12 +11,8 @@ from saplan.games.game import Game
 from saplan.perception.dictionary import FEW, Candidate, Seen
 from saplan.perception.joint import MARGIN, best_apart, dihedral_pairs, poses, seen_of
 from saplan.perception.selection import Choice, described, expected_beyond, rival_of
-from saplan.perception.transitions import Transitions, play_freely
+from saplan.perception.transitions import BY_ITSELF, UNCAUSED, Transitions, by_themselves, play_freely
 
-UNCAUSED = 3
-"""Trials in which an attribute changed under every action, before it counts as exogenous."""
-BY_ITSELF = 0.3
-"""Share of the changes that come under every action, above which it is exogenous."""
 INDIFFERENT = 0.1
 """Bits that a change says about the action, below which it comes by itself: food runs out whatever one does."""
 ENOUGH, PER_BIT = 100, 5.0
@@ -140,9 +136,8 @@ def _drift(played: Transitions, k: int, seen: Seen) -> str:
     """The evidence that an attribute changes by itself, in words; empty if there is none."""
     if played.actions < 2:
         return ""
-    free, moves = (played.moves & ~played.stays)[:, k].sum(), played.moves[:, k].sum()
-    if free >= UNCAUSED and free >= BY_ITSELF * moves:
-        return f"changed under every action in {free} trials"
+    if by_themselves(played.moves, played.stays)[k]:
+        return f"changed under every action in {(played.moves & ~played.stays)[:, k].sum()} trials"
     alike, total = _indifferent(played.actions, seen), int(seen.weight[seen.changed].sum())
     if alike >= max(ENOUGH, BY_ITSELF * total):
         return f"{alike:,} of {total:,} changes came as often under every action"

@@ -17,7 +17,7 @@ from tests.loading import load
 
 @pytest.fixture(scope="module")
 def benchmark() -> ModuleType:
-    made: Any = load("benchmarks/attributes.py")
+    made: ModuleType = load("benchmarks/attributes.py")
     made.SETTINGS["picture"] = RegressorSettings(hidden=4, batch=8, rate=0.01, steps=1)
     return made
 
