@@ -64,19 +64,18 @@ def _last(row: dict[str, Any]) -> dict[str, str]:
     return words
 
 
-def scout_table() -> str:
-    """The attributes that random play leaves undecided, with random play alone and with a scout's."""
-    alone = {row["world"]: row for row in _rows("suggest")}
+def rare_table() -> str:
+    """The attributes on which play from rare values and play from the start alone disagree."""
+    returning = {row["world"]: row for row in _rows("suggest")}
     cells = []
-    for row in _rows("suggest-scout"):
-        before, after = _last(alone[row["world"]]), _last(row)
+    for row in _rows("suggest-from-start"):
+        with_rare = returning[row["world"]]
+        before, after = _last(row), _last(with_rare)
         for name in after:
-            if before.get(name) not in GOOD or after[name] not in GOOD:
-                evidence = row["attributes"].get(name, {})
-                margin = evidence.get("margin")
-                words = f"{evidence.get('evidence', '')}" + (f" ({margin:.0f} bits)" if margin else "")
-                cells.append([row["world"], name, before.get(name, ""), after[name], words])
-    return markdown_table(["world", "attribute", "random play", "half of it a scout's", "evidence"], cells)
+            if before[name] != after[name]:
+                words = [each["attributes"].get(name, {}).get("evidence", "") for each in (row, with_rare)]
+                cells.append([row["world"], name, f"{before[name]}: {words[0]}", f"{after[name]}: {words[1]}"])
+    return markdown_table(["world", "attribute", "every game from its start", "half of them from a rare value"], cells)
 
 
 def needed_table() -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from algebra_tables import lake_table, needed_table, poses_table, scout_table, suggest_table, worlds_table, worth_table
+from algebra_tables import lake_table, needed_table, poses_table, rare_table, suggest_table, worlds_table, worth_table
 from attribute_tables import (
     MINIGRID,
     NOISE,
@@ -276,7 +276,7 @@ ALGEBRA: tuple[tuple[tuple[str, ...], str, Callable[[], str]], ...] = (
     (("suggest",), "suggest", suggest_table),
     (("suggest",), "transitions needed", needed_table),
     (("suggest",), "transitions by world", worlds_table),
-    (("suggest", "suggest-scout"), "scouted", scout_table),
+    (("suggest", "suggest-from-start"), "rare values", rare_table),
     (("worth",), "worth", worth_table),
     (("worth-cpu",), "worth on one core", lambda: worth_table("worth-cpu")),
     (("poses", "poses-anywhere"), "poses", poses_table),

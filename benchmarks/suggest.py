@@ -2,9 +2,11 @@
 
     python benchmarks/suggest.py games taxi minigrid random --json results/suggest.json
     python benchmarks/suggest.py craftax --add --json results/suggest.json    # needs `pip install craftax`
-    python benchmarks/suggest.py minigrid --scout 150000 --json results/suggest-scout.json
+    python benchmarks/suggest.py minigrid craftax --from-start --json results/suggest-from-start.json
+    python benchmarks/suggest.py minigrid --scout 150000
 
-Every world is played at random for 200,000 steps, and the beginnings of that play are judged as well. The twenty random
+Every world is played at random for 200,000 steps, and the beginnings of that play are judged as well. Half of the games
+begin where an attribute has a rare value; with `--from-start`, none does. The twenty random
 worlds are drawn by `benchmarks/random_worlds.py` from seeds that its numbers were not tuned on. An attribute is
 
 - right, if the block is that of the rules; the resolution of ℝ may differ by a factor of 2, the period of S¹ by 1 %;
@@ -169,9 +171,9 @@ GROUPS: dict[str, Callable[[], Iterator[Case]]] = {
 USUAL = ("games", "taxi", "minigrid", "random")
 
 
-def measure(group: str, case: Case, seed: int) -> dict[str, Any]:
+def measure(group: str, case: Case, seed: int, rare: bool = True) -> dict[str, Any]:
     """The judgement of one world, at the end and at the beginnings of the play."""
-    played = play_freely(case.world, case.steps[-1], seed, case.lanes)
+    played = play_freely(case.world, case.steps[-1], seed, case.lanes, rare=rare)
     found: dict[int, dict[str, str]] = {}
     for steps in case.steps:
         last = suggest(played if steps == case.steps[-1] else played.first(steps))
@@ -207,6 +209,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=STEPS[-1])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scout", type=int, default=0, metavar="STEPS", help="let an agent train and explore as well")
+    parser.add_argument("--from-start", action="store_true", help="begin no game where an attribute has a rare value")
     parser.add_argument("--only", nargs="*", help="names of worlds")
     parser.add_argument("--add", action="store_true", help="keep the other worlds of the file")
     options = parser.parse_args()
@@ -221,7 +224,7 @@ def main() -> None:
                 case = case._replace(steps=steps)
                 rows.append(
                     measure_scouted(group, case, options.seed, options.scout) if options.scout
-                    else measure(group, case, options.seed)
+                    else measure(group, case, options.seed, not options.from_start)
                 )  # fmt: skip
                 save(options, rows)
 

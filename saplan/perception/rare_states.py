@@ -51,9 +51,9 @@ class Lanes(NamedTuple):
 class RareStates(Generic[State]):
     """The latest states for every value of every attribute that has few of them, as far as there is room."""
 
-    def __init__(self, seed: int) -> None:
-        """Begins empty."""
-        self.rng, self.roots = np.random.default_rng(seed), 0
+    def __init__(self, seed: int, slots: int = SLOTS) -> None:
+        """Begins empty, with room for so many states."""
+        self.rng, self.roots, self.slots = np.random.default_rng(seed), 0, slots
         self.seen: list[Counter[float]] = []
         self.drifting: Bool[np.ndarray, "K"] | None = None
         """Which attributes that change by themselves: play need not go back to them, and hunger ends in death."""
@@ -77,6 +77,8 @@ class RareStates(Generic[State]):
 
     def keep(self, states: State, rho: np.ndarray, origin: Lanes, alive: Bool[np.ndarray, "n"]) -> None:
         """Keeps those of these states that are wanted more than states kept so far."""
+        if not self.slots:
+            return
         kept = 0 if self.rho is None else len(self.rho)
         everything = rho if self.rho is None else np.concatenate([self.rho, rho])
         origins = Lanes(*(np.concatenate(parts) for parts in zip(self.origin, origin, strict=True)))
@@ -86,13 +88,13 @@ class RareStates(Generic[State]):
             for place in self.rarest()
             for one in latest_of_each(np.flatnonzero(usable & place.met(everything)), origins.root)[-PER_VALUE:]
         )
-        order = np.array(sorted(list(chosen)[:SLOTS]), np.int32)
+        order = np.array(sorted(list(chosen)[: self.slots]), np.int32)
         self.rho, self.origin = everything[order], origins.some(order)
         # Always as many slots, so that one program serves: those beyond the last kept state repeat the first.
         if self.states is None:
-            self.states = _take(states, jnp.zeros(SLOTS, jnp.int32))
-        index = np.where(order < kept, order, order - kept + SLOTS)
-        self.states = _merged(self.states, states, jnp.asarray(np.pad(index, (0, SLOTS - len(index)))))
+            self.states = _take(states, jnp.zeros(self.slots, jnp.int32))
+        index = np.where(order < kept, order, order - kept + self.slots)
+        self.states = _merged(self.states, states, jnp.asarray(np.pad(index, (0, self.slots - len(index)))))
 
     def begin(self, states: State, lanes: int, busy: Int[np.ndarray, "n"]) -> tuple[State, Lanes]:
         """Fresh states, up to half of which are replaced by kept ones, mostly with rare values.
@@ -107,7 +109,7 @@ class RareStates(Generic[State]):
         weights = np.array([self.seen[place.attribute][place.value] ** -0.5 for place in places])
         of = np.array([place.attribute for place in places])
         weights /= np.bincount(of, weights)[of] if len(of) else 1.0  # every attribute as often
-        index, free = np.arange(lanes) + SLOTS, ~np.isin(self.origin.root, busy)
+        index, free = np.arange(lanes) + self.slots, ~np.isin(self.origin.root, busy)
         for lane in range(0, lanes, 2):
             met = np.array([free & place.met(self.rho) for place in places]).reshape(len(places), len(free))
             open_places = weights * met.any(axis=1)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float32, Int, PRNGKeyArray
 from saplan.errors import InputError
 from saplan.games.game import Game, State
 from saplan.games.world_errors import readable_errors
-from saplan.perception.rare_states import Lanes, RareStates, either
+from saplan.perception.rare_states import SLOTS, Lanes, RareStates, either
 
 GAME_STEPS = 200
 """Steps after which a fresh game begins."""
@@ -65,39 +65,45 @@ class Transitions:
 
 
 def play_freely(
-    world: Game[Any], steps: int, seed: int = 0, lanes: int = 64, act: Act | None = None, game_steps: int = GAME_STEPS
+    world: Game[Any],
+    steps: int,
+    seed: int = 0,
+    lanes: int = 64,
+    act: Act | None = None,
+    game_steps: int = GAME_STEPS,
+    rare: bool = True,
 ) -> Transitions:
     """About `steps` steps of play without a task, in games of at most `game_steps`; `act` is random unless given.
 
-    Half of the games begin where an attribute has a rare value (`rare_states.py`).
+    With `rare`, half of the games begin where an attribute has a rare value (`rare_states.py`).
     """
     lanes = min(lanes, max(1, steps // game_steps))
     games = max(1, round(steps / (lanes * game_steps)))
-    rare = RareStates[Any](seed)
+    kept = RareStates[Any](seed, SLOTS if rare else 0)
     rows: list[tuple[np.ndarray, ...]] = []
     tried: list[tuple[np.ndarray, np.ndarray]] = []
     with readable_errors(world):
         for key in jax.random.split(jax.random.key(seed), games):
             reset_key, cut_key, play_key, *trial_keys = jax.random.split(key, 3 + TRIALS)
-            state, origin = rare.begin(_begin(world, reset_key, lanes), lanes, np.zeros(0, np.int64))
+            state, origin = kept.begin(_begin(world, reset_key, lanes), lanes, np.zeros(0, np.int64))
             # At random times: all games have the same clock, and hunger may come every 25 steps.
             cuts = np.sort(jax.random.randint(cut_key, (TRIALS,), 0, game_steps))
             lengths = np.diff(cuts, prepend=0, append=game_steps)
             for length, part, trial_key in zip(lengths, jax.random.split(play_key, TRIALS + 1), [None, *trial_keys],
                                                strict=True):  # fmt: skip
                 if trial_key is not None:
-                    state, origin = _restarted(world, rare, trial_key, state, origin)
+                    state, origin = _restarted(world, kept, trial_key, state, origin)
                     few = jax.tree.map(lambda x: x[:TRIED], state)
                     moves, stays, alive = (np.asarray(x) for x in _try_all(world, trial_key, few))
                     tried.append((moves[alive], stays[alive]))
-                    rare.drifting = by_themselves(*(np.concatenate(parts) for parts in zip(*tried, strict=True)))
+                    kept.drifting = by_themselves(*(np.concatenate(parts) for parts in zip(*tried, strict=True)))
                 state, played = _play(world, act, part, state, game_steps, jnp.asarray(length))
                 rows.append(tuple(np.asarray(x)[:length] for x in played))
                 if length:
                     _, after, _, alive = rows[-1]
                     origin = origin._replace(depth=origin.depth + length)
-                    rare.count(after[alive])
-                    rare.keep(state, after[-1], origin, alive[-1] & ~np.asarray(_over(world, state)))
+                    kept.count(after[alive])
+                    kept.keep(state, after[-1], origin, alive[-1] & ~np.asarray(_over(world, state)))
     before, after, action, alive = (np.concatenate([row[k].reshape(-1, *row[k].shape[2:]) for row in rows])
                                     for k in range(4))  # fmt: skip
     moves, stays = (np.concatenate([pair[k] for pair in tried]) for k in (0, 1))
@@ -119,13 +125,13 @@ def by_themselves(moves: Bool[np.ndarray, "m K"], stays: Bool[np.ndarray, "m K"]
 
 
 def _restarted(
-    world: Game[State], rare: RareStates[State], key: PRNGKeyArray, state: State, origin: Lanes
+    world: Game[State], kept: RareStates[State], key: PRNGKeyArray, state: State, origin: Lanes
 ) -> tuple[State, Lanes]:
     """The lanes, with other games in place of those that are over."""
     over = np.asarray(_over(world, state))
     if not over.any():
         return state, origin
-    fresh, begun = rare.begin(_begin(world, key, len(over)), len(over), origin.root[~over])
+    fresh, begun = kept.begin(_begin(world, key, len(over)), len(over), origin.root[~over])
     both = (np.where(over, one, other) for one, other in zip(begun, origin, strict=True))
     return either(jnp.asarray(over), fresh, state), Lanes(*both)
 
