@@ -6,9 +6,10 @@
 `train` trains every job in a process of its own, several jobs at a time; on an accelerator the seeds of a job share one
 program. Two CPU cores train all jobs in hours with `--lanes 256 --steps 6000000 --processes 2`.
 `evaluate` runs on the CPU and adds every finished point to the lines of `points.jsonl` in the same directory, so that
-it can be interrupted; with `--json` it writes the points so far as a result file. Where sample efficiency was trained
-on an accelerator, `follow` measures the agents that the training kept on its way, the latest first; on a CPU the
-training measures them itself and ends as soon as all have the paper's success.
+it can be interrupted; with `--json` it writes the points so far as a result file, and with `--add` it keeps the others
+of that file. Where sample efficiency was trained on an accelerator, `follow` measures the agents that the training kept
+on its way, the latest first; on a CPU the training measures them itself and ends as soon as all have the paper's
+success.
 """
 
 import argparse
@@ -248,7 +249,7 @@ def failures(game: Game[Any], result: EvalResult, easy: Game[Any] | None) -> dic
 
 def plan_of(options: argparse.Namespace) -> list[tuple[Path, str, int, str, str, int]]:
     """The points that are still to be measured, the most wanted first."""
-    done = {(p["name"], p["seed"], p["point"], p["variant"]) for p in points_in(options.out)}
+    done = set(map(place_of, points_in(options.out)))
     wanted = []
     for name in [*(f"{kind}-{ORACLE}" for kind in WORLDS), *ALL_JOBS]:
         kind, _, method = name.partition("-")
@@ -303,7 +304,8 @@ def evaluate_command(options: argparse.Namespace) -> None:
                 pool.terminate()
                 break
     if options.json:
-        write_result(options.json, gathered(options.out))
+        known = read_json(options.json) if options.add and options.json.exists() else {}
+        write_result(options.json, gathered(options.out, known))
 
 
 def scaled(needs: dict[str, float], point: tuple[Path, str, int, str, str, int]) -> int:
@@ -318,12 +320,21 @@ def pin(places: Any) -> None:
     os.sched_setaffinity(0, {places.get()})
 
 
-def gathered(out: Path) -> dict[str, Any]:
-    """Everything that was measured, with the settings and the machines."""
+def gathered(out: Path, known: dict[str, Any]) -> dict[str, Any]:
+    """Everything that was measured, with the settings and the machines; from a `known` result what is missing here."""
     efficiency = {path.stem: json.loads(path.read_text()) for path in sorted(out.glob("efficiency-*.json"))}
     trained = {name: load_about(out / name / "0") for name in ALL_JOBS if (out / name / "0").is_dir()}
-    return {"task_seed": TASK_SEED, "tasks": TASKS, "evaluated_on": cpu_name(), "trained": trained,
-            "points": points_in(out), "efficiency": efficiency}  # fmt: skip
+    points = points_in(out)
+    here = {place_of(point) for point in points}
+    points = [*(point for point in known.get("points", []) if place_of(point) not in here), *points]
+    return {"task_seed": TASK_SEED, "tasks": TASKS, "evaluated_on": cpu_name(),
+            "trained": {**known.get("trained", {}), **trained}, "points": points,
+            "efficiency": {**known.get("efficiency", {}), **efficiency}}  # fmt: skip
+
+
+def place_of(point: dict[str, Any]) -> tuple[str, int, str, str]:
+    """What a point measures: a job, a seed, a world, and a way of making plans."""
+    return point["name"], point["seed"], point["point"], point["variant"]
 
 
 def load_about(directory: Path) -> dict[str, Any]:
@@ -362,6 +373,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=TASKS)
     parser.add_argument("--processes", type=int, default=5, help="at a time")
     parser.add_argument("--seconds", type=float, default=3600, help="after which a part ends with what it has")
+    parser.add_argument("--add", action="store_true", help="keep what the result file has and the directory has not")
     parser.add_argument("--points", nargs="*", default=[""], help="names of points, or how they begin")
     parser.add_argument("--only", nargs="*", default=[""], help="names of jobs, or how they begin")
     options = parser.parse_args()
