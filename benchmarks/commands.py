@@ -143,6 +143,7 @@ PROGRAMS = r"(?:saplan|python3?|make|pip|source|eval|tensorboard|taskset|nvidia-
 QUICK = {
     "JAX_DISABLE_MOST_OPTIMIZATIONS": "True", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0", "JAX_PLATFORMS": "cpu", "BROWSER": "true", "NPROC": "1",
+    "MUJOCO_GL": "egl",
 }  # fmt: skip
 """Small programs are compiled quickly rather than well, and once."""
 
