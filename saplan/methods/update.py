@@ -283,6 +283,7 @@ def train_chunk(
     """
     step = partial(method.update, game, settings, total)
     shapes = jax.eval_shape(lambda x: step(x)[1], learner)
+    blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
     reports: Report = jax.tree.map(lambda x: jnp.zeros((size, *x.shape), x.dtype), shapes)
 
     def continues(done: Array, fault: Array) -> Array:
@@ -296,8 +297,8 @@ def train_chunk(
         return continues(done + 1, fault), done + 1, fault, learner, reports
 
     # A loop that ends, and not a branch in each of its turns: a branch would copy the learner. The learner is checked
-    # after its updates alone: checks before the loop too would be a tenth of the program that a GPU has to compile.
-    nothing, fault = jnp.int32(0), jnp.int32(NO_FAULT)
+    # before the loop too: what is bad already must be named before an update spreads it.
+    nothing, fault = jnp.int32(0), first_fault(blank, learner)
     start = (continues(nothing, fault), nothing, fault, learner, reports)
     _, done, fault, learner, reports = jax.lax.while_loop(lambda carry: carry[0], one, start)
     faults = jnp.where(jnp.arange(size) >= done - (fault != NO_FAULT), fault, NO_FAULT)
