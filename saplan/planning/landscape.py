@@ -51,13 +51,16 @@ class Landscape:
         max_nodes: int,
         max_seconds: float = np.inf,
         reach: Float32[np.ndarray, "K"] | None = None,
+        box: Float[np.ndarray, "2 K"] | None = None,
     ) -> None:
         """`cells` is the spacing of the grid, `max_nodes` bounds its size, `max_seconds` every search.
 
-        `reach` is how far from its ρ a failure still counts for about half; 0, the default, for that ρ alone.
+        `reach` is how far from its ρ a failure still counts for about half; 0, the default, for that ρ alone. `box` has
+        the least and greatest values of every ρ; by default there are none.
         """
         self.cells, self.edges, self.max_nodes, self.max_seconds = cells, edges, max_nodes, max_seconds
         self.reach = np.zeros_like(cells) if reach is None else reach
+        self.box = np.array([[-np.inf], [np.inf]]) if box is None else box
         self._index, self._mixers = Index(), mixers(len(cells))
         self._rho: list[np.ndarray] = []
         self._ends: list[np.ndarray] = []
@@ -95,7 +98,8 @@ class Landscape:
         while len(waiting) and (not self._ends or (not self.full and time.monotonic() < deadline)):
             edges = self.edges(waiting)
             ends, cost = edges.ends, edges.cost
-            real = edges.real & np.isfinite(cost)[:, :, None]
+            inside = np.all((ends >= self.box[0]) & (ends <= self.box[1]), axis=-1)
+            real = edges.real & inside & np.isfinite(cost)[:, :, None]
             target = np.full(real.shape, NO_NODE, np.int64)
             following = self._meet(ends[real])
             target[real] = self.find(ends[real])

@@ -92,6 +92,16 @@ def test_the_bounds_hold() -> None:
     assert time.monotonic() - began < 20
 
 
+def test_a_landscape_stays_in_its_box() -> None:
+    edges = line([[0.25, 0.25]], [1.0], 0, 1e6)
+    box = np.array([[0.0], [5.0]])
+    route = one_route(edges, 0.0, 4.9, 5.1, box=box)
+    assert route.outcome is Outcome.FOUND
+    assert route.landscape.complete
+    assert route.landscape.rho.max() == 5.0
+    assert one_route(edges, 0.0, 5.9, 6.1, box=box).outcome is Outcome.UNREACHABLE
+
+
 def test_a_landscape_grows_and_old_routes_stay_right() -> None:
     landscape = Landscape(CELL, line([[1.0, 1.0]], [1.0], 0, 20), 1000, 60.0)
 

@@ -9,9 +9,11 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from saplan.algebra.base import EXACT
 from saplan.goals import Goal
 from saplan.interpreter.program import interpretable
 from saplan.methods.agent import PlannerSettings
+from saplan.methods.structured.evidence import block_ends
 from saplan.methods.structured.memory import Memory
 from saplan.methods.structured.pricing import in_batches, price_spread
 from saplan.planning import ExpectedRoute, Landscape, Raised, SpreadEdges, expected_routes
@@ -23,6 +25,10 @@ CELL = 2
 """Grains per cell of the grid."""
 REACH = 8
 """Cells of that grid within which a failure counts for its surroundings too: a boundary is not a single point."""
+
+
+MARGIN = 2
+"""Largest changes by which a landscape goes beyond the values that training met, starts and goals."""
 
 
 class ExpectedSearch:
@@ -37,15 +43,40 @@ class ExpectedSearch:
         price = partial(spread_edges, eqx.tree_at(lambda a: a.policy, agent, None), planner)
         bounds = planner.max_nodes, planner.max_seconds
         self.begin = partial(Landscape, cells.astype(np.float32), price, *bounds, reach)
-        self.landscape = self.begin()
+        self.usual, self.margin = usual_box(agent)
+        self.landscape = self.begin(self.usual)
 
     def __call__(
         self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Sequence[Raised] = ()
     ) -> list[ExpectedRoute]:
         """Routes in expectation from several ρ to a goal each."""
-        if self.landscape.full and not self.landscape.complete:
-            self.landscape = self.begin()  # the surroundings of these ρ have no room in the old one
+        box, room = self._box(rho, goals), not self.landscape.full or self.landscape.complete
+        if not room or (box[0] < self.landscape.box[0]).any() or (box[1] > self.landscape.box[1]).any():
+            self.landscape = self.begin(box)  # the surroundings of these ρ have no room in the old one
         return expected_routes(self.landscape, rho, np.asarray(goals.low), np.asarray(goals.high), raised)
+
+    def _box(self, rho: Float[np.ndarray, "n K"], goals: Goal) -> Float[np.ndarray, "2 K"]:
+        """The usual box, or more of its open sides if starts or goals lie beyond it."""
+        bounds = np.stack([np.asarray(goals.low), np.asarray(goals.high)])
+        asked = np.concatenate([np.where(np.isfinite(bounds), bounds, rho), rho[None]])
+        return np.stack(
+            [
+                np.minimum(self.usual[0], np.nanmin(asked, axis=(0, 1)) - self.margin),
+                np.maximum(self.usual[1], np.nanmax(asked, axis=(0, 1)) + self.margin),
+            ]
+        )
+
+
+def usual_box(agent: "StructuredAgent") -> tuple[Float[np.ndarray, "2 K"], Float[np.ndarray, "K"]]:
+    """Least and greatest values of a landscape, and its margin: an open side ends beyond what training met.
+
+    Where opinions carry over without end, the landscape would grow until there is no room. Sides on which the block
+    itself ends need no box, and neither do circles and labels.
+    """
+    margin = MARGIN * np.abs(np.asarray(agent.memory.delta)).max(axis=0)
+    met, nothing = np.asarray(agent.evidence.met), np.array([[-np.inf], [np.inf]])
+    open_side = np.isnan(block_ends(agent.game.space)) & (np.abs(met) < EXACT)
+    return np.where(open_side, met + np.stack([-margin, margin]), nothing), margin
 
 
 def spread_edges(agent: "StructuredAgent", planner: PlannerSettings, rho: Float[np.ndarray, "n K"]) -> SpreadEdges:

@@ -7,13 +7,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from saplan.algebra import Real
+from saplan.goals import Goal
 from saplan.methods.agent import DEFAULT_PLANNER, PAPER_PLANNER
 from saplan.methods.structured.agent import StructuredAgent
 from saplan.methods.structured.evidence import Evidence
 from saplan.methods.structured.expected_search import ExpectedSearch
 from saplan.methods.structured.memory import Visited
 from saplan.methods.structured.pricing import SURE, price_spread
-from saplan.planning import Landscape
+from saplan.perception.found_space import FoundAttribute, with_space
+from saplan.planning import ExpectedRoute, Landscape
 from saplan.planning.expectation import raised_near
 from saplan.training.store import load
 
@@ -87,6 +90,41 @@ def test_a_failure_counts_for_its_surroundings_on_reals_alone() -> None:
     assert cost(3.0, 1.0, raised=[failed]) == 2.0
     assert cost(4.0, 1.0, raised=[failed] * 3) == 0.0, "failures in one place may be one unlucky draw"
     assert cost(4.0, 1.0, raised=[failed, far[0]]) == 0.0
+
+
+def boundless(agent: StructuredAgent) -> StructuredAgent:
+    """The agent of mining with amounts that have no bounds, as if opinions carried over for ever."""
+    space = agent.game.space
+    blocks = [Real(resolution=1.0), Real(resolution=1.0), space.blocks[2]]
+    pairs = zip(space.names, blocks, strict=True)
+    world = with_space(agent.game, tuple(FoundAttribute(name, (name,), block) for name, block in pairs))
+    met = jnp.array([[0.0, 0.0, 0.0], [13.0, 8.0, 1.0]])
+    sure = jnp.full((2, 3), 1000, jnp.int32), jnp.ones((2, 3)), jnp.zeros((2, 3))
+    return replace(agent, game=world, evidence=Evidence(met, met, *sure))
+
+
+def test_a_landscape_without_bounds_ends_beyond_what_was_met() -> None:
+    agent = boundless(loaded("mining"))
+    search = ExpectedSearch(agent, DEFAULT_PLANNER)
+    low, high = search.usual
+    assert low[0] < -1.0
+    assert 14.0 < high[0] < 16.0
+
+    def ask(**goal: float) -> ExpectedRoute:
+        bounds = [
+            np.array([[goal.get(name, end) for name in agent.game.space.names]], np.float32)
+            for end in (-np.inf, np.inf)
+        ]
+        return search(np.array([[3.0, 5.0, 1.0]], np.float32), Goal(*bounds), DEFAULT_PLANNER)[0]
+
+    ask(m1=4.0)
+    usual = search.landscape
+    assert usual.complete
+    assert usual.rho[:, 0].max() <= high[0]
+    ask(m1=5.0)
+    assert search.landscape is usual
+    ask(m1=20.0)
+    assert search.landscape.box[1, 0] > 20.0
 
 
 def test_a_task_on_mining_is_carried_out() -> None:
