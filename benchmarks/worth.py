@@ -35,11 +35,11 @@ from saplan.perception.suggest import suggest_space
 from saplan.storage.json_data import read_json, write_json
 from saplan.training.config import run_config
 from saplan.training.evaluate import evaluate
-from saplan.training.provenance import command
+from saplan.training.provenance import code, command
 from saplan.training.store import MANIFEST, load_agent, save_agent
 from saplan.training.train import RunOptions, train_runs
 
-DECLARED, FOUND, WRONG, ORACLE = "declared", "found", "wrong", "oracle"
+SPACES = DECLARED, FOUND, WRONG, ORACLE = "declared", "found", "wrong", "oracle"
 SHIPPED = ("arm", "tiles")
 ENOUGH = 0.9
 """Success on the way to which steps are counted."""
@@ -87,7 +87,7 @@ def run_case(case: str, options: argparse.Namespace) -> None:
     name, space = case.split("-")
     if space == ORACLE:
         success = evaluate(Oracle(make_game(name)), options.tasks).success.mean()
-        rows = [{"game": name, "space": ORACLE, "success": round(float(success), 4)}]
+        rows = [{"game": name, "space": ORACLE, "success": round(float(success), 4), "commit": code()["commit"]}]
     else:
         rows = trained(name, space, options)
     write_json(options.out / f"{case}.json", rows)
@@ -110,7 +110,8 @@ def trained(name: str, space: str, options: argparse.Namespace) -> list[dict[str
         ship(outs[0], options.ship / name)
     rows: list[dict[str, Any]] = []
     for seed, out in zip(seeds, outs, strict=True):
-        about = {"game": name, "space": space, "seed": seed, "blocks": str(game.space), "steps": options.steps}
+        about = {"game": name, "space": space, "seed": seed, "blocks": str(game.space), "steps": options.steps,
+                 "commit": code()["commit"]}  # fmt: skip
         rows.append({**about, **final(out, options)})
         write_json(options.out / f"{name}-{space}.json", rows)
     for row, out in zip(rows, outs, strict=True):
@@ -153,6 +154,10 @@ def collect(options: argparse.Namespace) -> None:
     """Joins the rows of all cases that are done."""
     files = [options.out / f"{case}.json" for case in cases_of(options.games)]
     rows = [row for path in files if path.exists() for row in read_json(path)]
+    if options.add and options.json and options.json.exists():
+        new = {(row["game"], row["space"]) for row in rows}
+        known = [row for row in read_json(options.json)["rows"] if (row["game"], row["space"]) not in new]
+        rows = sorted([*known, *rows], key=lambda row: (list(GAMES).index(row["game"]), SPACES.index(row["space"])))
     names = ("steps", "tasks", "curve_tasks", "points", "lanes", "hidden", "minibatches", "seeds")
     about = {name: getattr(options, name) for name in names}
     write_result(options.json or options.out / "worth.json", {**about, "rows": rows})
@@ -179,6 +184,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=1000)
     parser.add_argument("--curve-tasks", type=int, default=200)
     parser.add_argument("--ship", type=Path, metavar="DIR", help="save the agents of arm and tiles here")
+    parser.add_argument("--add", action="store_true", help="keep the other games and spaces of the result file")
     parser.add_argument("--collect", action="store_true", help="only join the files that exist")
     parser.add_argument("--only", metavar="CASE", help="run one case in this process")
     options = parser.parse_args()
