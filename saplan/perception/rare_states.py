@@ -56,7 +56,7 @@ class RareStates(Generic[State]):
         self.rng, self.roots, self.slots = np.random.default_rng(seed), 0, slots
         self.seen: list[Counter[float]] = []
         self.drifting: Bool[np.ndarray, "K"] | None = None
-        """Which attributes that change by themselves: play need not go back to them, and hunger ends in death."""
+        """Which attributes change by themselves: play need not go back to their values, and hunger ends in death."""
         self.states: State | None = None
         self.rho: Float32[np.ndarray, "slots K"] | None = None
         self.origin = Lanes(np.zeros(0, np.int64), np.zeros(0, np.int64))
