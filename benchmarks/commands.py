@@ -47,8 +47,8 @@ SMALL: dict[str, str] = {
     r"saplan fit-attributes": "--steps 20",
     r"saplan check": "--steps 60 --lanes 8",
     r"saplan suggest": "--steps 2000 --lanes 8",
-    r"saplan reproduce .*(ladder|ablations)": "--seeds 1 --steps 8192 --eval-tasks 0 --games switches --train-only",
-    r"saplan reproduce (?!.*--draw)": "--seeds 1 --steps 8192 --eval-tasks 0 --games switches",
+    r"saplan reproduce .*(ladder|ablations)": "--seeds 1 --steps 8192 --eval-tasks 1 --eval-points 0 --games switches --train-only",
+    r"saplan reproduce (?!.*--draw)": "--seeds 1 --steps 8192 --eval-tasks 1 --eval-points 0 --games switches",
     r"saplan watch": "--no-browser --port 0",
     r"examples/taxi": FEW,
     r"examples/frozen_lake": "--steps 40000 --seeds 1 --tasks 2",  # with fewer, everything seems possible
