@@ -38,6 +38,7 @@ TRAINING = (
     f"{TINY} --edge-hidden 8 --edge-batch 16 --edge-steps 1 --positives 16 --outcomes 16 --capacity 8 --cells 256"
 )
 FEW = "--steps 2048 --seeds 1 --tasks 2"
+REPRODUCE = "--seeds 1 --steps 8192 --eval-tasks 1 --eval-points 1 --games switches"
 SMALL: dict[str, str] = {
     r"saplan train .*(curriculum|unstructured)": f"--steps 1024 --eval-points 0 {TINY}",
     r"saplan train --resume": "",
@@ -47,8 +48,8 @@ SMALL: dict[str, str] = {
     r"saplan fit-attributes": "--steps 20",
     r"saplan check": "--steps 60 --lanes 8",
     r"saplan suggest": "--steps 2000 --lanes 8",
-    r"saplan reproduce .*(ladder|ablations)": "--seeds 1 --steps 8192 --eval-tasks 1 --eval-points 0 --games switches --train-only",
-    r"saplan reproduce (?!.*--draw)": "--seeds 1 --steps 8192 --eval-tasks 1 --eval-points 0 --games switches",
+    r"saplan reproduce .*(ladder|ablations)": f"{REPRODUCE} --train-only",
+    r"saplan reproduce (?!.*--draw)": REPRODUCE,
     r"saplan watch": "--no-browser --port 0",
     r"examples/taxi": FEW,
     r"examples/frozen_lake": "--steps 40000 --seeds 1 --tasks 2",  # with fewer, everything seems possible
