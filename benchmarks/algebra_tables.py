@@ -132,7 +132,7 @@ def worth_table(name: str = "worth") -> str:
                 sizes = ", ".join(str(row["changes"]) for row in seeds)
                 mean = f"**{np.mean(success):.1%}**" + (f" ({each})" if len(seeds) > 1 else "")
                 blocks = f"`{seeds[0]['blocks']}`"
-                code = [f"{seeds[0]['commit'][:7]}"] if mixed else []
+                code = [", ".join(sorted({row.get("commit", "")[:7] for row in seeds}))] if mixed else []
                 cells.append([game, space, blocks, mean, ", ".join(reached), sizes, *(oracle or [""]), *code])
     header = ["game", "space", "blocks", "success", "steps to 90 %", "size of 𝓑", "oracle"]
     return markdown_table([*header, *(["code"] if mixed else [])], cells)

@@ -73,7 +73,7 @@ def _moved(block: Block, values: np.ndarray, off: np.ndarray, rng: np.random.Gen
     return moved
 
 
-@functools.cache
+@functools.lru_cache(maxsize=2)
 def drawn(name: str, sight: str, pairs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of a game, which are drawn once; fewer pairs are the first of more."""
     game = make_game(name)

@@ -60,6 +60,8 @@ FIRST_LOOK, FOLLOWED_TASKS = 250_000, 100
 """Steps after which success is measured first during training, and the tasks of every measurement."""
 ENOUGH = PAPER["structured"]["switches"]
 """The success that the paper reports."""
+HALF = 0.5
+"""A success that is reached before."""
 KEPT = "at"
 """The directory of agents kept during a training on an accelerator, by their steps."""
 BUDGET, LONGEST = 150, 1000
@@ -154,7 +156,7 @@ class Curve:
 def follow_command(options: argparse.Namespace) -> None:
     """Measures the agents that a training on an accelerator kept, job by job, the latest first.
 
-    Earlier ones do not matter any more once two in a row, on average over the seeds, fall short of the paper's success.
+    Earlier ones do not matter any more once two in a row, on average over the seeds, solve less than half of the tasks.
     """
     began = time.time()
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
@@ -169,7 +171,7 @@ def follow_command(options: argparse.Namespace) -> None:
                 curve.add(steps, pool.map(kept_success, [(curve.tasks, curve.budget, place) for place in seeds], 1))
                 if time.time() - began > options.seconds:
                     return
-                if len(curve.points) > 1 and all(mean(point) < ENOUGH for point in curve.points[:2]):
+                if len(curve.points) > 1 and all(mean(point) < HALF for point in curve.points[:2]):
                     break
 
 

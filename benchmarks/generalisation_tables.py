@@ -231,7 +231,9 @@ def ratio_text(one: dict[str, Any], other: dict[str, Any], wanted: float) -> str
     least, needed = (reached(curve, wanted) for curve in (one, other))
     if least is None:
         return ""
-    return f"{needed / least:.0f}" if needed else f"over {other['points'][-1]['steps'] / least:.0f}"
+    # Where the first measurement is above the success already, it was reached before.
+    over = "over " * (least == one["points"][0]["steps"] or needed is None)
+    return f"{over}{(needed or other['points'][-1]['steps']) / least:.0f}"
 
 
 def steps_text(curve: dict[str, Any], wanted: float) -> str:

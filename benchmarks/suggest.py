@@ -215,6 +215,8 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.groups) - set(GROUPS):  # argparse refuses its own default for a list of choices
         parser.error(f"no group {', '.join(sorted(unknown))}: name any of {', '.join(GROUPS)}")
+    if options.scout and options.from_start:
+        parser.error("--from-start is for play without a scout")
     sys.path.insert(0, str(ROOT / "examples"))
     rows: list[dict[str, Any]] = []
     for group in options.groups or USUAL:

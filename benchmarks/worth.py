@@ -150,14 +150,20 @@ def curves(out: Path, options: argparse.Namespace) -> Iterator[list[list[float]]
         yield curve
 
 
+def place_of(row: dict[str, Any]) -> tuple[int, int, int]:
+    """Where a row belongs: its game, its space and its seed."""
+    return list(GAMES).index(row["game"]), SPACES.index(row["space"]), row.get("seed", 0)
+
+
 def collect(options: argparse.Namespace) -> None:
     """Joins the rows of all cases that are done."""
     files = [options.out / f"{case}.json" for case in cases_of(options.games)]
     rows = [row for path in files if path.exists() for row in read_json(path)]
     if options.add and options.json and options.json.exists():
-        new = {(row["game"], row["space"]) for row in rows}
-        known = [row for row in read_json(options.json)["rows"] if (row["game"], row["space"]) not in new]
-        rows = sorted([*known, *rows], key=lambda row: (list(GAMES).index(row["game"]), SPACES.index(row["space"])))
+        new = set(map(place_of, rows))
+        rows = sorted(
+            [*(row for row in read_json(options.json)["rows"] if place_of(row) not in new), *rows], key=place_of
+        )
     names = ("steps", "tasks", "curve_tasks", "points", "lanes", "hidden", "minibatches", "seeds")
     about = {name: getattr(options, name) for name in names}
     write_result(options.json or options.out / "worth.json", {**about, "rows": rows})

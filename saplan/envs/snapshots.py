@@ -23,8 +23,8 @@ from saplan.errors import InputError
 
 ROWS = 256
 """Episodes that are stepped at the same time; larger batches are played in turn."""
-KEPT = 2**13
-"""Snapshots kept, unless the batches in play need more."""
+KEPT, BATCHES = 2**13, 128
+"""Snapshots kept, or those of the last batches of steps if they are more."""
 RESET = -1
 """Stands in place of an action where an episode begins."""
 Key = tuple[int, int, int]
@@ -197,7 +197,7 @@ class SnapshotHost:
     def _play(self, rows: Sequence[tuple[Key, Kept | None, int]]) -> None:
         """Plays and keeps these steps; an episode that is over stays as it is."""
         rows = list({row[0]: row for row in rows}.values())
-        self.most = max(self.most, 4 * len(rows))
+        self.most = max(self.most, BATCHES * len(rows))
         for key, before, action in rows:
             if before is not None and before.snapshot.over:
                 self._keep(key, Kept(before.state, before.snapshot, (before.actions, action)))

@@ -110,7 +110,7 @@ class RareStates(Generic[State]):
         of = np.array([place.attribute for place in places])
         weights /= np.bincount(of, weights)[of] if len(of) else 1.0  # every attribute as often
         index, free = np.arange(lanes) + self.slots, ~np.isin(self.origin.root, busy)
-        for lane in range(0, lanes, 2):
+        for lane in range(0, lanes - 1, 2):
             met = np.array([free & place.met(self.rho) for place in places]).reshape(len(places), len(free))
             open_places = weights * met.any(axis=1)
             if not open_places.any():

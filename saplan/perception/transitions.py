@@ -1,6 +1,6 @@
 """Transitions of task-free play: raw attributes before and after every step, and what happens under every action."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,8 @@ TRIALS, TRIED = 16, 2
 """Steps of each game, and lanes, in which all actions are compared: on the host, going back means replaying. All lanes
 have the same clock, so many steps find more than many lanes.
 """
+PART = 100
+"""Steps of play after which a host is asked for the states that are kept: it drops old ones."""
 UNCAUSED = 3
 """Trials in which an attribute changed under every action, before it counts as exogenous."""
 BY_ITSELF = 0.3
@@ -88,9 +90,8 @@ def play_freely(
             state, origin = kept.begin(_begin(world, reset_key, lanes), lanes, np.zeros(0, np.int64))
             # At random times: all games have the same clock, and hunger may come every 25 steps.
             cuts = np.sort(jax.random.randint(cut_key, (TRIALS,), 0, game_steps))
-            lengths = np.diff(cuts, prepend=0, append=game_steps)
-            for length, part, trial_key in zip(lengths, jax.random.split(play_key, TRIALS + 1), [None, *trial_keys],
-                                               strict=True):  # fmt: skip
+            parts = in_parts(np.diff(cuts, prepend=0, append=game_steps), [None, *trial_keys])
+            for (length, trial_key), part in zip(parts, jax.random.split(play_key, len(parts)), strict=True):
                 if trial_key is not None:
                     state, origin = _restarted(world, kept, trial_key, state, origin)
                     few = jax.tree.map(lambda x: x[:TRIED], state)
@@ -104,6 +105,8 @@ def play_freely(
                     origin = origin._replace(depth=origin.depth + length)
                     kept.count(after[alive])
                     kept.keep(state, after[-1], origin, alive[-1] & ~np.asarray(_over(world, state)))
+                    if kept.states is not None:
+                        world.recall(kept.states)  # a host drops what nobody asks for
     before, after, action, alive = (np.concatenate([row[k].reshape(-1, *row[k].shape[2:]) for row in rows])
                                     for k in range(4))  # fmt: skip
     moves, stays = (np.concatenate([pair[k] for pair in tried]) for k in (0, 1))
@@ -115,6 +118,14 @@ def play_freely(
 def _begin(world: Game[State], key: PRNGKeyArray, lanes: int) -> State:
     state: State = jax.vmap(world.reset)(jax.random.split(key, lanes))
     return state
+
+
+def in_parts(lengths: Int[np.ndarray, "n"], keys: Sequence[Any]) -> list[tuple[int, Any]]:
+    """Lengths of play of at most `PART` steps; the first part of each length has its key."""
+    parts: list[tuple[int, Any]] = []
+    for length, key in zip(lengths.tolist(), keys, strict=True):
+        parts += [(min(PART, length), key), *((min(PART, length - done), None) for done in range(PART, length, PART))]
+    return parts
 
 
 def by_themselves(moves: Bool[np.ndarray, "m K"], stays: Bool[np.ndarray, "m K"]) -> Bool[np.ndarray, "K"]:

@@ -159,6 +159,7 @@ def test_episodes_come_back_in_another_world() -> None:
 
 def test_old_snapshots_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "KEPT", 8)
+    monkeypatch.setattr(snapshots, "BATCHES", 4)
     world = corridor()
     states = play(world, 2, [0] * 10)
     assert len(world.host.kept) == 8  # type: ignore[union-attr]

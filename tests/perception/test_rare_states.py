@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from saplan import Natural, Product, gym_world, jax_world, make_game
+from saplan.envs import snapshots
 from saplan.perception import rare_states
 from saplan.perception.found_space import raw_space
 from saplan.perception.rare_states import Lanes, RareStates
-from saplan.perception.transitions import play_freely
+from saplan.perception.transitions import in_parts, play_freely
 
 
 class Locks:
@@ -107,3 +108,43 @@ def test_games_on_the_host_are_not_replayed_at_every_step() -> None:
     played = play_freely(world, 12_800, lanes=16)
     assert set(played.before[:, 0].tolist()) == set(range(8))
     assert Stairs.played < 6 * len(played.before)
+
+
+class Code(gymnasium.Env[Any, Any]):
+    """Eight locks as above, whose state can be saved and set."""
+
+    observation_space, action_space = gymnasium.spaces.MultiDiscrete([9]), gymnasium.spaces.Discrete(60)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        self.opened = 0
+        return np.array([self.opened]), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.opened = min(self.opened + int(action == self.opened), 8)
+        return np.array([self.opened]), 0.0, False, False, {}
+
+    def get_state(self) -> Any:
+        return np.array([float(self.opened)])
+
+    def set_state(self, state: Any) -> None:
+        self.opened = int(state[0])
+
+
+def test_a_host_that_keeps_snapshots_keeps_those_of_rare_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots, "KEPT", 64)
+    space = Product(("opened",), (Natural(),))
+    world = gym_world(Code, space, lambda seen, info, env: (float(env.opened),), ["opened=1"], endless=True)
+    played = play_freely(world, 9_600, lanes=8)
+    assert played.after.max() >= 6
+
+
+def test_one_lane_begins_anew_every_time() -> None:
+    rare = filled([[0], [1]], lanes(1, 2))
+    for count, continued in ((1, 0), (2, 1), (3, 1), (5, 2)):
+        _, origin = rare.begin(jnp.zeros((count, 1)), count, np.zeros(0, np.int64))
+        assert (origin.depth > 0).sum() == continued
+
+
+def test_parts_are_short_and_complete() -> None:
+    parts = in_parts(np.array([0, 30, 250]), ["a", "b", "c"])
+    assert parts == [(0, "a"), (30, "b"), (100, "c"), (100, None), (50, None)]

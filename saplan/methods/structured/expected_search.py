@@ -43,28 +43,26 @@ class ExpectedSearch:
         price = partial(spread_edges, eqx.tree_at(lambda a: a.policy, agent, None), planner)
         bounds = planner.max_nodes, planner.max_seconds
         self.begin = partial(Landscape, cells.astype(np.float32), price, *bounds, reach)
-        self.usual, self.margin = usual_box(agent)
-        self.landscape = self.begin(self.usual)
+        usual, self.margin = usual_box(agent)
+        self.landscape = self.begin(usual)
 
     def __call__(
         self, rho: Float[np.ndarray, "n K"], goals: Goal, planner: PlannerSettings, raised: Sequence[Raised] = ()
     ) -> list[ExpectedRoute]:
         """Routes in expectation from several ρ to a goal each."""
-        box, room = self._box(rho, goals), not self.landscape.full or self.landscape.complete
-        if not room or (box[0] < self.landscape.box[0]).any() or (box[1] > self.landscape.box[1]).any():
-            self.landscape = self.begin(box)  # the surroundings of these ρ have no room in the old one
+        low, high = self._asked(rho, goals)
+        box, room = self.landscape.box, not self.landscape.full or self.landscape.complete
+        if not room or (low < box[0]).any() or (high > box[1]).any():
+            # The surroundings of these ρ have no room in the old landscape.
+            wider = np.minimum(box[0], low - self.margin), np.maximum(box[1], high + self.margin)
+            self.landscape = self.begin(np.stack(wider))
         return expected_routes(self.landscape, rho, np.asarray(goals.low), np.asarray(goals.high), raised)
 
-    def _box(self, rho: Float[np.ndarray, "n K"], goals: Goal) -> Float[np.ndarray, "2 K"]:
-        """The usual box, or more of its open sides if starts or goals lie beyond it."""
+    def _asked(self, rho: Float[np.ndarray, "n K"], goals: Goal) -> Float[np.ndarray, "2 K"]:
+        """Least and greatest values of starts and goals."""
         bounds = np.stack([np.asarray(goals.low), np.asarray(goals.high)])
         asked = np.concatenate([np.where(np.isfinite(bounds), bounds, rho), rho[None]])
-        return np.stack(
-            [
-                np.minimum(self.usual[0], np.nanmin(asked, axis=(0, 1)) - self.margin),
-                np.maximum(self.usual[1], np.nanmax(asked, axis=(0, 1)) + self.margin),
-            ]
-        )
+        return np.stack([asked.min(axis=(0, 1)), asked.max(axis=(0, 1))])
 
 
 def usual_box(agent: "StructuredAgent") -> tuple[Float[np.ndarray, "2 K"], Float[np.ndarray, "K"]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ from saplan.methods.structured.expected_search import ExpectedSearch
 from saplan.methods.structured.memory import Visited
 from saplan.methods.structured.pricing import SURE, price_spread
 from saplan.perception.found_space import FoundAttribute, with_space
-from saplan.planning import ExpectedRoute, Landscape
+from saplan.planning import ExpectedRoute, Landscape, Outcome, SpreadEdges
 from saplan.planning.expectation import raised_near
 from saplan.training.store import load
 
@@ -103,28 +104,42 @@ def boundless(agent: StructuredAgent) -> StructuredAgent:
     return replace(agent, game=world, evidence=Evidence(met, met, *sure))
 
 
+def steps_everywhere(rho: np.ndarray) -> SpreadEdges:
+    """Every amount can grow and shrink by 1, at every place."""
+    ends = (rho[:, None] + np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]], np.float32))[:, :, None]
+    one = np.ones(ends.shape[:2], np.float32)
+    return SpreadEdges(ends, np.ones(ends.shape[:3], bool), one, one, one)
+
+
 def test_a_landscape_without_bounds_ends_beyond_what_was_met() -> None:
     agent = boundless(loaded("mining"))
     search = ExpectedSearch(agent, DEFAULT_PLANNER)
-    low, high = search.usual
+    cells, _, nodes, seconds, reach = search.begin.args
+    search.begin = partial(Landscape, cells, steps_everywhere, nodes, seconds, reach)
+    search.landscape = search.begin(search.landscape.box)
+    low, high = search.landscape.box
     assert low[0] < -1.0
     assert 14.0 < high[0] < 16.0
 
     def ask(**goal: float) -> ExpectedRoute:
-        bounds = [
-            np.array([[goal.get(name, end) for name in agent.game.space.names]], np.float32)
-            for end in (-np.inf, np.inf)
-        ]
-        return search(np.array([[3.0, 5.0, 1.0]], np.float32), Goal(*bounds), DEFAULT_PLANNER)[0]
+        names = agent.game.space.names
+        low, high = (np.array([[goal.get(name, end) for name in names]], np.float32) for end in (-np.inf, np.inf))
+        return search(np.array([[3.0, 5.0, 1.0]], np.float32), Goal(low, high), DEFAULT_PLANNER)[0]
 
-    ask(m1=4.0)
+    assert ask(m1=4.0).outcome is Outcome.FOUND
     usual = search.landscape
     assert usual.complete
-    assert usual.rho[:, 0].max() <= high[0]
-    ask(m1=5.0)
-    assert search.landscape is usual
-    ask(m1=20.0)
-    assert search.landscape.box[1, 0] > 20.0
+    assert 100 < len(usual.rho) < 300
+    assert ask(m1=14.0).outcome is Outcome.FOUND
+    assert search.landscape is usual, "within the margin"
+    assert ask(m1=20.0).outcome is Outcome.FOUND
+    wider = search.landscape
+    assert wider.box[1, 0] > 20.0
+    ask(m2=9.0)
+    assert search.landscape is wider, "a landscape never becomes smaller"
+    endless = search.begin(None)
+    endless.cover(np.array([[3.0, 5.0, 1.0]], np.float32), np.inf)
+    assert endless.full
 
 
 def test_a_task_on_mining_is_carried_out() -> None:
