@@ -279,6 +279,7 @@ ALGEBRA: tuple[tuple[tuple[str, ...], str, Callable[[], str]], ...] = (
     (("suggest", "suggest-from-start"), "rare values", rare_table),
     (("worth",), "worth", worth_table),
     (("worth-cpu",), "worth on one core", lambda: worth_table("worth-cpu")),
+    (("worth-5m",), "worth after 5 M steps", lambda: worth_table("worth-5m")),
     (("poses", "poses-anywhere"), "poses", poses_table),
     (("frozen-lake",), "frozen lake", lake_table),
 )

@@ -34,7 +34,7 @@ METHOD = Structured()
 HORIZON = 10_000
 WARM_UP = 24
 GROWTH: dict[str, list[int]] = {
-    "lanes": [64, 256, 1024], "transitions": [8, 16, 32, 64], "attributes": [6, 12, 24], "hidden": [64, 128, 256]
+    "lanes": [64, 256, 1024], "transitions": [8, 16, 32, 64], "attributes": [5, 9, 13], "hidden": [64, 128, 256]
 }  # fmt: skip
 
 
