@@ -120,6 +120,10 @@ def worth_table(name: str = "worth") -> str:
     """Success, steps to 90 % and the size of 𝓑 with every space, beside the oracle."""
     rows, cells = _rows(name), []
     mixed = len({row.get("commit") for row in rows}) > 1
+    followed, asked = (
+        any(len(row.get("curve", [])) > 1 for row in rows),
+        any(row["space"] == "oracle" for row in rows),
+    )
     for game in dict.fromkeys(row["game"] for row in rows):
         mine = [row for row in rows if row["game"] == game]
         oracle = [f"{row['success']:.1%}" for row in mine if row["space"] == "oracle"]
@@ -133,8 +137,9 @@ def worth_table(name: str = "worth") -> str:
                 mean = f"**{np.mean(success):.1%}**" + (f" ({each})" if len(seeds) > 1 else "")
                 blocks = f"`{seeds[0]['blocks']}`"
                 code = [", ".join(sorted({row.get("commit", "")[:7] for row in seeds}))] if mixed else []
-                cells.append([game, space, blocks, mean, ", ".join(reached), sizes, *(oracle or [""]), *code])
-    header = ["game", "space", "blocks", "success", "steps to 90 %", "size of 𝓑", "oracle"]
+                steps = [", ".join(reached)] if followed else []
+                cells.append([game, space, blocks, mean, *steps, sizes, *(oracle or [""] * asked), *code])
+    header = ["game", "space", "blocks", "success", *["steps to 90 %"] * followed, "size of 𝓑", *["oracle"] * asked]
     return markdown_table([*header, *(["code"] if mixed else [])], cells)
 
 
