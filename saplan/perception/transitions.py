@@ -106,7 +106,7 @@ def play_freely(
                     kept.count(after[alive])
                     kept.keep(state, after[-1], origin, alive[-1] & ~np.asarray(_over(world, state)))
                     if kept.states is not None:
-                        world.recall(kept.states)  # a host drops what nobody asks for
+                        world.recall(kept.states)  # a host drops what has not been asked for lately
     before, after, action, alive = (np.concatenate([row[k].reshape(-1, *row[k].shape[2:]) for row in rows])
                                     for k in range(4))  # fmt: skip
     moves, stays = (np.concatenate([pair[k] for pair in tried]) for k in (0, 1))
