@@ -105,6 +105,7 @@ LEFT_OUT: dict[str, str] = {
     r"benchmarks/commands\.py": "this program",
     r"^(saplan|make)$": "a name, not a command",
     r"^saplan (train|evaluate|plan|check|suggest|label|fit-attributes|export|render|card|plot)( --\S+)*$": "a name",
+    r"^saplan train --space auto$": "a name",
     r"^saplan (plan|watch|evaluate) \w+( \+ \w+)*$": "the name of a row: what it measures is in its page's command",
     r"^make (test|slow|demo|format|lock|clean)": "continuous integration runs `make test` in an empty clone",
     r"^make docs": "tests/test_documents.py builds the site",

@@ -31,11 +31,6 @@ if version("jaxlib").startswith("0.10."):  # XLA ends a process that names a fla
     faster = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
     os.environ["XLA_FLAGS"] = f"{faster} {os.environ.get('XLA_FLAGS', '')}".strip()
 
-MAPS = Path("/proc/self/maps")
-MANY = 30_000
-"""Of the 65,530 pieces of memory that Linux lets a process map; a compiled program takes several."""
-
-
 LONGEST = ("test_documents.py", "reliability", "experiments", "envs", "perception", "methods", "training")
 """Files and directories that take longest, longest first."""
 
@@ -49,9 +44,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def room_for_programs() -> Iterator[None]:
     """Forgets compiled programs before there are too many of them: the next one would crash the process."""
+    from saplan.training.program_cache import forget_old_programs
+
     yield
-    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY:
-        jax.clear_caches()
+    forget_old_programs()
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from saplan.training.config import RunConfig, run_config
 from saplan.training.evaluate import evaluate
 from saplan.training.loop import HELD_BACK_SEED
 from saplan.training.metrics import read_metrics
+from saplan.training.program_cache import forget_old_programs
 from saplan.training.progress import ProgressBar
 from saplan.training.provenance import hardware
 from saplan.training.run_directory import METRICS
@@ -208,6 +209,7 @@ def run_trials(sweep: Sweep, trials: Sequence[Trial], eval_budget: EvalBudget) -
     """Computes the missing results in this process; returns the trials that other processes are computing."""
     jobs = sweep.jobs(trials, eval_budget.together)
     for number, job in enumerate(jobs, 1):
+        forget_old_programs()
         seeds = "" if job[0].method == ORACLE else f", seed {' '.join(str(trial.seed) for trial in job)}"
         say(f"{number} of {len(jobs)}: {job[0].game}, {job[0].method}, {job[0].variant}{seeds}")
         if not sweep.compute(job, eval_budget):

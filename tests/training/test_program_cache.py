@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 
 from saplan.training import program_cache
@@ -63,3 +64,14 @@ def test_the_oldest_programs_make_room(tmp_path: Path) -> None:
         os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
     program_cache._make_room(tmp_path, 150)
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_programs_are_forgotten_before_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forgotten: list[int] = []
+    monkeypatch.setattr(jax, "clear_caches", lambda: forgotten.append(1))
+    monkeypatch.setattr(program_cache, "PIECES", tmp_path / "maps")
+    program_cache.forget_old_programs()
+    for lines, times in ((program_cache.MANY, 0), (program_cache.MANY + 1, 1)):
+        (tmp_path / "maps").write_text("x\n" * lines)
+        program_cache.forget_old_programs()
+        assert len(forgotten) == times
