@@ -1,7 +1,5 @@
 """`python -m saplan` is the command line."""
 
-import sys
+from saplan.cli import program
 
-from saplan.cli import main
-
-sys.exit(main())
+program()

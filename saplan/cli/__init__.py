@@ -4,8 +4,11 @@ A command is a frozen dataclass of options, whose docstrings are its help, and a
 arguments and does the work; `COMMANDS` names it. Bad input is an `InputError`: one line, exit code 2.
 """
 
+import os
 import sys
+import threading
 from collections.abc import Callable
+from typing import NoReturn
 
 from saplan.cli.agents import evaluate_command, plan_command
 from saplan.cli.attributes import fit_attributes_command, label_command
@@ -42,10 +45,22 @@ COMMANDS: dict[str, tuple[str, Callable[[list[str]], None]]] = {
     "completion": ("print a script that completes commands in your shell", completion_command),
 }
 EXIT_CODES = {InputError: 2, NotFiniteError: 3, NoPathError: 4}
+STOPPED = (130, 143)
 HELP = """
 `saplan COMMAND --help` lists a command's options; `saplan --version` prints the version.
 Exit codes: 0 done, 1 a check found a mistake, 2 bad input, 3 a number was not finite,
 4 no plan leads to the goal, 130 and 143 stopped by Ctrl-C and SIGTERM."""
+
+
+def program() -> NoReturn:
+    """The program `saplan`. Once stopped, it does not wait for threads that prepare an agent.
+
+    They would abort the process if Python took itself apart around them.
+    """
+    code = main()
+    if code in STOPPED and threading.active_count() > 1:
+        os._exit(code)
+    sys.exit(code)
 
 
 def main(argv: list[str] | None = None) -> int:
