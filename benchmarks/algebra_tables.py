@@ -120,10 +120,8 @@ def worth_table(name: str = "worth") -> str:
     """Success, steps to 90 % and the size of 𝓑 with every space, beside the oracle."""
     rows, cells = _rows(name), []
     mixed = len({row.get("commit") for row in rows}) > 1
-    followed, asked = (
-        any(len(row.get("curve", [])) > 1 for row in rows),
-        any(row["space"] == "oracle" for row in rows),
-    )
+    followed = any(len(row.get("curve", [])) > 1 for row in rows)
+    asked = any(row["space"] == "oracle" for row in rows)
     for game in dict.fromkeys(row["game"] for row in rows):
         mine = [row for row in rows if row["game"] == game]
         oracle = [f"{row['success']:.1%}" for row in mine if row["space"] == "oracle"]

@@ -28,6 +28,7 @@ import numpy as np
 from common import cpu_name, make_parser, progress
 from generalisation_jobs import (
     ALL_JOBS,
+    HALF,
     JOBS,
     OBJECTS,
     SEEDS,
@@ -60,8 +61,6 @@ FIRST_LOOK, FOLLOWED_TASKS = 250_000, 100
 """Steps after which success is measured first during training, and the tasks of every measurement."""
 ENOUGH = PAPER["structured"]["switches"]
 """The success that the paper reports."""
-HALF = 0.5
-"""A success that is reached before."""
 KEPT = "at"
 """The directory of agents kept during a training on an accelerator, by their steps."""
 BUDGET, LONGEST = 150, 1000

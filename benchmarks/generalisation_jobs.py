@@ -23,6 +23,8 @@ from saplan.training.config import RunConfig
 SEEDS, TASKS, TASK_SEED = 5, 500, 7_000
 BOX = (4.5, 5.0, 7.5, 8.0)
 """An eighth of S: amounts of both minerals, least and greatest."""
+HALF = 0.5
+"""A success below the paper's, to which steps are counted too."""
 MARGIN = 0.5
 """How far the yield of a blow may differ from its mean."""
 LARGE = MapRules(10, 10)

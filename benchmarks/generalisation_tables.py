@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from common import RESULTS, ROOT
-from generalisation_jobs import BOX, OBJECTS, SEEDS, TRAINED, TRAPS, WORLDS
+from generalisation_jobs import BOX, HALF, OBJECTS, SEEDS, TRAINED, TRAPS, WORLDS
 
 from saplan.experiments.figures import COLOURS, panels, save_figure
 from saplan.experiments.paper import PAPER
@@ -29,8 +29,8 @@ STYLES = {"structured": ("-", "o"), "without-rho": ("-", "P"), "visited only": (
           "integers": ("-.", "D"), "unstructured": ("--", "s"), "curriculum": ("-.", "^"),
           "oracle": ((0, (6, 3)), "")}  # fmt: skip
 PALETTE = {**COLOURS, "without-rho": "#3fa34d", "visited only": "#0b6e4f", "raw": "#e0912f", "integers": "#7b4ea3"}
-COMPARED, HALF = ("structured", "unstructured"), 0.5
-"""The methods whose sample efficiency is compared, and a success that is reached before the paper's."""
+COMPARED = ("structured", "unstructured")
+"""The methods whose sample efficiency is compared."""
 TITLES = {TRAINED: "1..3 (trained)", "12..16": "12..16, maps of 10 × 10", "maps 15": "maps of 15 × 15",
           "maps 20": "maps of 20 × 20"}  # fmt: skip
 

@@ -55,7 +55,7 @@ Exit codes: 0 done, 1 a check found a mistake, 2 bad input, 3 a number was not f
 def program() -> NoReturn:
     """The program `saplan`. Once stopped, it does not wait for threads that prepare an agent.
 
-    They would abort the process if Python took itself apart around them.
+    An interpreter that shuts down around threads of the compiler aborts.
     """
     code = main()
     if code in STOPPED and threading.active_count() > 1:

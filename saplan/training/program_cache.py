@@ -15,16 +15,16 @@ SETTING = "SAPLAN_PROGRAM_CACHE"
 """Variable of the environment: `off`, or another directory."""
 MOST_BYTES = 500_000_000
 """Room for programs; beyond it the oldest are removed."""
-PIECES, MANY = Path("/proc/self/maps"), 30_000
-"""The pieces of memory of this process, and how many of them are too many: Linux allows 65,530."""
+MAPPINGS, MANY = Path("/proc/self/maps"), 30_000
+"""The memory mappings of this process, and how many of them are too many: Linux allows 65,530."""
 
 
 def forget_old_programs() -> None:
-    """Forgets the programs that this process has compiled if they take too many pieces of memory.
+    """Forgets the programs that this process has compiled if they take too many memory mappings.
 
-    Each takes several. Without this a long sweep over variants ends with a crash, as soon as there are no more.
+    Each takes several. Without this the compiler crashes in a long sweep over variants.
     """
-    if PIECES.exists() and PIECES.read_bytes().count(b"\n") > MANY:
+    if MAPPINGS.exists() and MAPPINGS.read_bytes().count(b"\n") > MANY:
         jax.clear_caches()
 
 

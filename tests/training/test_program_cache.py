@@ -69,7 +69,7 @@ def test_the_oldest_programs_make_room(tmp_path: Path) -> None:
 def test_programs_are_forgotten_before_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forgotten: list[int] = []
     monkeypatch.setattr(jax, "clear_caches", lambda: forgotten.append(1))
-    monkeypatch.setattr(program_cache, "PIECES", tmp_path / "maps")
+    monkeypatch.setattr(program_cache, "MAPPINGS", tmp_path / "maps")
     program_cache.forget_old_programs()
     for lines, times in ((program_cache.MANY, 0), (program_cache.MANY + 1, 1)):
         (tmp_path / "maps").write_text("x\n" * lines)
